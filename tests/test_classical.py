@@ -184,7 +184,7 @@ def with_entry(value):
 
 BAD_TRAINING = {
     "single class": (X_GOOD, [4] * 6, {}, "only one class, 4"),
-    "class of size 1": (X_GOOD, ["a", "a", "b", "a", "a", "a"], {}, "class 'b' has 1 member"),
+    "classes of size 1": (X_GOOD, list("abcdef"), {}, "no class is in two rows"),
     "NaN": (with_entry(np.nan).astype(float), Y_GOOD, {}, "NaN in row 3, column 1"),
     "inf": (with_entry(np.inf).astype(float), Y_GOOD, {}, "inf in row 3, column 1"),
     "string": (with_entry("tall"), Y_GOOD, {}, "column 1 holds 'tall' in row 3"),

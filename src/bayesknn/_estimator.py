@@ -14,6 +14,7 @@ from bayesknn._utils.checks import (
     check_choice,
     check_count,
     check_fraction,
+    check_groups,
     check_labels,
     check_level,
     check_n_features,
@@ -34,6 +35,7 @@ from bayesknn.predictive import Summary, decide, find_zones
 from bayesknn.predictive.averages import RawPrediction, include
 from bayesknn.predictive.decisions import name_actions, name_zones, occlude_columns
 from bayesknn.sureness.calibration import shift_intervals, shift_probabilities
+from bayesknn.sureness.groups import find_scored
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel
 from bayesknn.sureness.residuals import MAX_ROWS
 
@@ -71,10 +73,15 @@ def params_of_fit(estimator: Any) -> dict[str, Any]:
     return estimator.get_params(deep=False) if params is None else params
 
 
-def check_training(X: Any, y: Any, min_class_size: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and each row's class index."""
+def check_training(
+    X: Any, y: Any, groups: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the sorted classes, and class index and group number of each row."""
     refuse_lazy(X)
-    return check_labels(y, count_rows(X), min_class_size=min_class_size)
+    classes, labels = check_labels(y, count_rows(X))
+    groups = check_groups(groups, len(labels))
+    find_scored(labels, groups)  # raises ValueError before any work if no row can be scored
+    return classes, labels, groups
 
 
 def check_column_names(estimator: Any, X: Any, reset: bool = True) -> None:

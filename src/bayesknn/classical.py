@@ -26,7 +26,7 @@ from bayesknn._estimator import (
     choose_k_max,
 )
 from bayesknn._utils.blocks import by_blocks
-from bayesknn._utils.checks import check_count, check_groups, check_label_vector, check_n_jobs
+from bayesknn._utils.checks import check_count, check_label_vector, check_n_jobs
 from bayesknn._utils.saving import VersionMixin
 from bayesknn.graph import NeighborGraph
 from bayesknn.sureness.groups import find_scored, name_unscored
@@ -107,7 +107,8 @@ class ClassicalKNeighborsClassifier(
         X : array-like or frame of shape (n, p)
             Training points; distances of shape (n, n) for ``metric="precomputed"``.
         y : array-like of shape (n,)
-            Their labels: at least two classes of at least two points.
+            Their labels: at least two classes, one of them of at least two points. A class of one
+            point votes, and does not count in the errors.
         groups : array-like of shape (n,), optional
             Rows that belong together, such as the visits of a patient, where new rows come from new
             groups: no row votes for another one of its group. A class of one group alone does not
@@ -119,8 +120,7 @@ class ClassicalKNeighborsClassifier(
             Itself.
         """
         check_n_jobs(self.n_jobs)
-        classes, labels = check_training(X, y)
-        groups = check_groups(groups, len(labels))
+        classes, labels, groups = check_training(X, y, groups)
         k_max, scored = self._choose_max(X, labels, groups), find_scored(labels, groups) > 0
         graph = NeighborGraph.from_points(
             X,

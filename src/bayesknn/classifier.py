@@ -35,7 +35,6 @@ from bayesknn._utils.checks import (
     as_codes,
     check_choice,
     check_count,
-    check_groups,
     check_indices,
     check_level,
     check_n_jobs,
@@ -344,7 +343,8 @@ class BayesianKNeighborsClassifier(
             Training points; distances of shape (n, n) for ``metric="precomputed"``, for instance
             those of scikit-learn's ``KNeighborsTransformer``.
         y : array-like of shape (n,)
-            Their labels: at least two classes of at least two points.
+            Their labels: at least two classes, one of them of at least two points. A class of one
+            point is fitted with the others, and counts in no score.
         groups : array-like of shape (n,), optional
             Rows that belong together, such as the visits of a patient, where new rows come from new
             groups: no row is a neighbour of another one of its group, and what is left out is left
@@ -356,8 +356,7 @@ class BayesianKNeighborsClassifier(
             Itself.
         """
         schedule = self._check_settings()
-        classes, labels = check_training(X, y)
-        groups = check_groups(groups, len(labels))
+        classes, labels, groups = check_training(X, y, groups)
         # Before any work: some routes are refused.
         inference, reason = choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)

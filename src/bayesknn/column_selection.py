@@ -40,7 +40,6 @@ from bayesknn._estimator import (
 from bayesknn._utils.checks import (
     check_choice,
     check_count,
-    check_groups,
     check_verbose,
     is_sparse,
 )
@@ -185,7 +184,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         X : array-like or frame of shape (n, p)
             Numbers, categories, missing values.
         y : array-like of shape (n,)
-            Labels: at least two classes of at least two points.
+            Labels: at least two classes, one of them of at least two points.
         groups : array-like of shape (n,), optional
             Rows that belong together, where new rows come from new groups: none is a neighbour of
             another one of its group, and the test permutes whole groups.
@@ -197,8 +196,7 @@ class ColumnSelector(VersionMixin, DocumentedMixin, SelectorMixin, BaseEstimator
         """
         by = check_choice(self.by, "by", ("evidence", "pseudo-evidence", "loo"))
         check_verbose(self.verbose)
-        classes, labels = check_training(X, y)
-        groups = check_groups(groups, len(labels))
+        classes, labels, groups = check_training(X, y, groups)
         reader = Columns()
         table = reader.fit(X)
         columns = np.unique(table.source).tolist()

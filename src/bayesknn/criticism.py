@@ -290,7 +290,7 @@ def check_intervals(
     params = params_of_fit(clf)
     if params["class_prior"] is not None:
         raise ValueError("labels have the frequencies of the table: fit without class_prior")
-    classes, labels = check_training(X, y)
+    classes, labels, _ = check_training(X, y)
     is_same = np.array_equal(classes, clf.classes_)
     if not is_same or clf.diagnostics_["training"] != fingerprint(X, labels):
         raise ValueError("X and y must be the table that the classifier was fitted to")

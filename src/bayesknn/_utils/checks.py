@@ -425,9 +425,7 @@ def as_codes(columns: list[Column]) -> np.ndarray | None:
     return np.where(missing, totals / np.maximum((~missing).sum(axis=0), 1), codes)
 
 
-def check_labels(
-    y: Any, n_points: int | None = None, *, min_class_size: int = 2
-) -> tuple[np.ndarray, np.ndarray]:
+def check_labels(y: Any, n_points: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and each point's class number.
 
     Parameters
@@ -436,8 +434,6 @@ def check_labels(
         Labels: strings, integers, truth values, or floats that are whole numbers.
     n_points : int, optional
         How many labels there must be.
-    min_class_size : {1, 2}
-        The smallest size a class may have.
 
     Returns
     -------
@@ -485,13 +481,6 @@ def check_labels(
     if len(classes) == 1:
         raise ValueError(
             f"y holds only one class, {classes.tolist()[0]!r}; classification needs at least two"
-        )
-    sizes = np.bincount(labels)
-    if sizes.min() < min_class_size:
-        smallest = int(np.argmin(sizes))
-        raise ValueError(
-            f"class {classes.tolist()[smallest]!r} has 1 member; every class needs at least 2: "
-            "leave its rows out, or give them another class"
         )
     return classes, labels
 

@@ -26,7 +26,6 @@ from bayesknn._utils.checks import (
     check_units,
     check_verbose,
     label_dtype,
-    show,
 )
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
@@ -54,6 +53,7 @@ from bayesknn.predictive.averages import RawPrediction, include, join_prediction
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule
 from bayesknn.sureness.calibration import Calibrator
+from bayesknn.sureness.groups import find_scored
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel, fit_interval_model
 
 if TYPE_CHECKING:
@@ -375,8 +375,8 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
             dask = import_dask("predict_interval")
             parts, labels, neighbors = zip(*dask.compute(*self._left_out), strict=True)
             left_out, y = join_predictions(parts), np.concatenate(labels)
-            near, nodes, ones = np.concatenate(neighbors, axis=1), self._rule.nodes, np.ones(len(y))
-            calibrator = Calibrator.fit(left_out, y, nodes.votes_by_rank, ones)
+            near, nodes = np.concatenate(neighbors, axis=1), self._rule.nodes
+            calibrator = Calibrator.fit(left_out, y, nodes.votes_by_rank, find_scored(y, None))
             weights = self._rule.class_weight
             self._interval_model = fit_interval_model(
                 left_out,
@@ -386,7 +386,7 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
                 # The rows stay with the workers.
                 columns=None,
                 copies=None,
-                weights=ones,
+                weights=np.ones(len(y)),
                 groups=None,
                 calibrator=calibrator,
             )
@@ -457,7 +457,7 @@ def _check_block(b: int, x: Any, y: Any) -> _BlockSummary:
     try:
         points = check_points(x)
         check_units(points, range(points.shape[1]))
-        classes, labels = check_labels(y, len(points), min_class_size=1)
+        classes, labels = check_labels(y, len(points))
     except ValueError as error:
         return _BlockSummary(0, 0, np.empty(0), np.empty(0), f"in block {b}: {error}")
     n, p = points.shape
@@ -468,14 +468,11 @@ def _find_classes(checked: list[_BlockSummary]) -> tuple[np.ndarray, np.ndarray]
     """Return the classes of all blocks and their sizes."""
     classes, at = np.unique(np.concatenate([each.classes for each in checked]), return_inverse=True)
     sizes = np.bincount(at, np.concatenate([each.sizes for each in checked])).astype(np.int64)
-    if sizes.min() < 2:
-        name = classes.tolist()[int(np.argmin(sizes))]
-        raise ValueError(f"class {show(name)} has 1 member; every class needs at least 2")
     return classes, sizes
 
 
 def _prepare(x: Any, y: Any, classes: np.ndarray, first: int) -> Block:
-    own, labels = check_labels(y, min_class_size=1)
+    own, labels = check_labels(y)
     numbers = np.searchsorted(classes, own)[labels]
     return make_block(check_points(x), numbers.astype(label_dtype(len(classes))), first)
 

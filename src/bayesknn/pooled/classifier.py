@@ -250,12 +250,11 @@ class PooledNeighborsClassifier(
         n_folds = check_count(self.n_folds, "n_folds", 2)
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
-        given_classes, given_labels = check_training(X, y, min_class_size=1)
+        given_classes, given_labels, groups = check_training(X, y, groups)
         weights = _check_weights(sample_weight, len(given_labels))
         classes, labels = _keep_weighted_classes(given_classes, given_labels, weights)
         columns = Columns(self.categorical_features)
         cells = columns.read(X)
-        groups = check_groups(groups, len(labels))
         order = find_order(cells, labels, weights, groups)
         table = columns.learn(cells, order.rows, order.columns)
         sample = _arrange_sample(table, order, labels, weights, groups)
@@ -370,18 +369,11 @@ class PooledNeighborsClassifier(
         """Warn of classes with one row or one group, and of classes whose rows have weight 0."""
         counted = weights > 0
         groups = None if self.groups_ is None else self.groups_[counted]
-        sentences = name_unscored(classes, labels[counted], groups)
-        for g, size in enumerate(np.bincount(labels[counted], minlength=len(classes))):
-            if size > 1:
-                continue
-            name = show(classes[g])
-            sentence = f"all rows of class {name} have weight 0: it is left out of classes_"
-            if size == 1:
-                sentence = (
-                    f"class {name} has one row: without it nothing is known of the class, so that "
-                    "no score uses the row, and loo_proba_ predicts it as a new row"
-                )
-            sentences.append(sentence)
+        sizes = np.bincount(labels[counted], minlength=len(classes))
+        sentences = name_unscored(classes, labels[counted], groups) + [
+            f"all rows of class {show(name)} have weight 0: it is left out of classes_"
+            for name in classes[sizes == 0]
+        ]
         for sentence in sentences:
             self.diagnostics_["warnings"].append(sentence)
             warnings.warn(sentence, UserWarning, stacklevel=3)

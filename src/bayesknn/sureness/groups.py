@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesknn._utils.checks import show
+from bayesknn._utils.words import count, join
+
 
 def find_scored(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     """Return 1 for rows of classes that can be scored, 0 for those of one group alone, (n,).
@@ -38,19 +41,20 @@ def find_scored(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
 
 
 def name_unscored(classes: np.ndarray, labels: np.ndarray, groups: np.ndarray | None) -> list[str]:
-    """Return a warning that names the classes of one group alone, if there are any."""
-    if groups is None:
-        return []
-    # A class of one row is named by who takes such classes.
-    rows = np.flatnonzero((find_scored(labels, groups) == 0) & (np.bincount(labels)[labels] > 1))
-    names = [repr(classes[g].item()) for g in np.unique(labels[rows])]
-    if not names:
-        return []
-    which = f"class {names[0]} has" if len(names) == 1 else f"classes {', '.join(names)} have each"
-    return [
-        f"{which} rows in one group alone: without the group nothing is known of it, so that its "
-        f"{rows.size} rows count in no score"
-    ]
+    """Return warnings that name the classes of one row and those of one group, if any."""
+    unscored, sizes = find_scored(labels, groups) == 0, np.bincount(labels)
+    warned = []
+    for is_single, what in ((True, "one row"), (False, "rows in one group alone")):
+        of_kind = np.unique(labels[unscored & ((sizes[labels] == 1) == is_single)])
+        names = [show(name) for name in classes[of_kind]]
+        if names:
+            one = len(names) == 1
+            which = f"class {names[0]} has" if one else f"classes {join(names)} each have"
+            warned.append(
+                f"{which} {what}: without these nothing is known of the class, so that no score "
+                f"uses them ({count(int(sizes[of_kind].sum()), 'row')})"
+            )
+    return warned
 
 
 def correlate_relatives(

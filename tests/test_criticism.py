@@ -432,3 +432,18 @@ def test_second_bartlett_identity_notices_draws_of_another_posterior():
     result = second_bartlett(coherent, shifted, draws["k"], random_state=0)
     assert result.value > 6 * result.error
     assert "of E[-s1]" in str(result)
+
+
+@pytest.mark.filterwarnings("ignore:class 'c' has one row", "ignore:all rows of class 'd'")
+def test_intervals_of_a_pool_with_a_class_of_one_row_and_one_without_weight():
+    """The refits weigh rows as the fit did; drawn labels hold every class in a row of weight."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 20)
+    X = rng.normal(size=(40, 2)) + 0.5 * (y == "b")[:, None]
+    y[[3, 30, 31]] = "c", "d", "d"
+    weights = np.where(y == "d", 0.0, 1.0)
+    clf = PooledNeighborsClassifier(members=("robust",), random_state=0).fit(X, y, weights)
+    result = check_intervals(clf, X, y, n_repeats=3, random_state=0, verbose=0)
+    assert 0.5 < result.coverage <= 1.0
+    with pytest.raises(ValueError, match="must be the table that the classifier was fitted to"):
+        check_intervals(clf, X, np.where(y == "a", "z", y), n_repeats=3, verbose=0)

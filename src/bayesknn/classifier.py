@@ -657,7 +657,7 @@ class BayesianKNeighborsClassifier(
             self.loo_proba_,
             self._labels,
             level,
-            weights[self._labels] * find_scored(self._labels, self.graph_.groups),
+            weights[self._labels] * self._score_weights,
             self.graph_.groups,
         )
 
@@ -689,6 +689,11 @@ class BayesianKNeighborsClassifier(
         if self._tree is None:
             self._tree = restore_tree(self._draws)
         return self._tree
+
+    @property
+    def _score_weights(self) -> np.ndarray:
+        """Weight of each training row in scores, before ``class_prior``."""
+        return find_scored(self._labels, self.graph_.groups)
 
     @property
     def _odds_ratio(self) -> np.ndarray | None:
@@ -843,8 +848,7 @@ class BayesianKNeighborsClassifier(
         self._predictive, self._left_out = predictive, left_out
         self._interval_model = interval_model
         self.loo_proba_ = self._adjust(left_out)
-        scored = find_scored(self._labels, self.graph_.groups)
-        self.loo_log_score_ = log_score(self.loo_proba_, self._labels, scored)
+        self.loo_log_score_ = log_score(self.loo_proba_, self._labels, self._score_weights)
         self.k_values_ = np.arange(1, prior.k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(prior.k_max)
         self.beta_mean_, self.beta_sd_ = route.beta_moments()

@@ -291,26 +291,28 @@ def check_intervals(
     if params["class_prior"] is not None:
         raise ValueError("labels have the frequencies of the table: fit without class_prior")
     classes, labels, _ = check_training(X, y)
-    is_same = np.array_equal(classes, clf.classes_)
+    # Classes whose rows all have weight 0 are not among classes_.
+    is_same = np.isin(clf.classes_, classes).all()
     if not is_same or clf.diagnostics_["training"] != fingerprint(X, labels):
         raise ValueError("X and y must be the table that the classifier was fitted to")
     truth = clf.loo_proba_
     other = clone(clf).set_params(**(params | {"verbose": 0}))
     if LIKELIHOODS[params.get("likelihood", "pseudo")].coherent:
         other.set_params(likelihood="pseudo", inference="grid")
-    weights = getattr(clf, "_score_weights", None)
-    given = {"groups": clf.groups_}
-    if weights is not None:
-        given["sample_weight"] = weights
+    given, is_fitted = {"groups": clf.groups_}, np.ones(len(truth), bool)
+    if hasattr(clf, "_weights"):
+        given["sample_weight"] = clf._weights
+        is_fitted = clf._weights > 0
+    least = np.minimum(np.bincount(clf._labels[is_fitted]), 2)
     seeds, held = as_seed_sequence(random_state).spawn(n_repeats), []
     with progress("Fitting to drawn labels", n_repeats, verbose=verbose) as advance:
         for seed in seeds:
             of_labels, of_fit = seed.spawn(2)
-            labels = _draw_labels(truth, np.random.default_rng(of_labels))
+            labels = _draw_labels(truth, np.random.default_rng(of_labels), is_fitted, least)
             other.set_params(random_state=of_fit).fit(X, clf.classes_[labels], **given)
             low, high = np.moveaxis(other.loo_interval(level), -1, 0)
             is_held = ((low <= truth) & (truth <= high)).mean(axis=1)
-            held.append(np.average(is_held, weights=weights))
+            held.append(np.average(is_held, weights=clf._score_weights))
             advance(1)
     error = np.std(held, ddof=1) / np.sqrt(n_repeats)
     return Coverage(float(np.mean(held)), float(error), level)
@@ -478,11 +480,13 @@ def _sum_up(
     }
 
 
-def _draw_labels(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw labels with these probabilities, again while a class has fewer than two points."""
+def _draw_labels(
+    truth: np.ndarray, rng: np.random.Generator, is_fitted: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """Draw labels with these probabilities, again while a class has too few rows to be fitted."""
     upper = np.cumsum(truth, axis=1)
     for _ in range(1000):
         drawn = np.sum(rng.random((len(truth), 1)) * upper[:, -1:] >= upper[:, :-1], axis=1)
-        if np.bincount(drawn, minlength=truth.shape[1]).min() > 1:
+        if np.all(np.bincount(drawn[is_fitted], minlength=len(least)) >= least):
             return drawn
-    raise ValueError("a class is so improbable everywhere that it is hardly ever drawn twice")
+    raise ValueError("a class is so improbable everywhere that it is hardly ever drawn")

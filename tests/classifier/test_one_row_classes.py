@@ -8,8 +8,10 @@ from bayesknn import (
     BayesianKNeighborsClassifier,
     ClassicalKNeighborsClassifier,
     ColumnSelector,
+    PooledNeighborsClassifier,
     check_intervals,
 )
+from bayesknn.model_file.adapters import adapt
 
 ALONE = 3
 
@@ -85,6 +87,19 @@ def test_cross_validation_of_a_rare_class(table):
         ClassicalKNeighborsClassifier(),
     ):
         assert np.isfinite(cross_val_score(clf, X, y, cv=2)).all()
+
+
+@pytest.mark.filterwarnings("ignore:class .* one row")
+def test_the_report_scores_the_rows_that_the_classifier_does(table):
+    X, y = table
+    prior = {"a": 0.6, "b": 0.3, "c": 0.1}
+    for clf in (
+        BayesianKNeighborsClassifier("pseudo", beta_max=3.0, class_prior=prior),
+        PooledNeighborsClassifier(("robust",), class_prior=prior, random_state=0),
+    ):
+        adapter = adapt(clf.fit(X, y))
+        assert np.flatnonzero(adapter.score_weights == 0).tolist() == [ALONE]
+        np.testing.assert_allclose(adapter.class_prior, list(prior.values()))
 
 
 def test_a_table_of_such_classes_alone_is_rejected(table):

@@ -61,7 +61,9 @@ class ReportAdapter:
         ratios = self._odds_ratios
         if ratios is None:
             return None
-        sums = ratios * np.bincount(self.classifier._labels, self.score_weights)
+        sums = ratios * np.bincount(
+            self.classifier._labels, getattr(self.classifier, "_weights", None)
+        )
         return sums / sums.sum()
 
     def describe_weights(self, of_training: bool = True) -> str:

@@ -74,7 +74,8 @@ def _check_parts(pool: Any) -> None:
     check_indices(pool._labels, "labels", n_classes - 1)
     _require(check_indices(pool._order.rows, "rows", n_given - 1), (n,), "rows")
     _require(check_indices(pool._order.classes, "classes", n_classes - 1), (n_classes,), "classes")
-    _require(pool._score_weights, (n_given,), "weights")
+    for weights in (pool._weights, pool._score_weights):
+        _require(weights, (n_given,), "weights")
     _require(left_out.distances, (n_given,), "leave-one-out distances")
     of_class = [left_out.probabilities, left_out.variances]
     of_class += [] if left_out.copies is None else [left_out.copies]

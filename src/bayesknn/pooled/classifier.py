@@ -292,7 +292,7 @@ class PooledNeighborsClassifier(
             name: log_score(loo[name], sample.labels, sample.judged_weights) for name in names
         }
         self.neighbor_share_ = _find_neighbor_share(names, exponents, member_proba)
-        self._labels, self._score_weights = labels, np.zeros(len(labels))
+        self._labels, self._weights, self._score_weights = labels, weights, np.zeros(len(labels))
         self.groups_ = groups
         self._score_weights[order.rows] = sample.judged_weights
         spread = order.by_class(variances[leader]) if leader in members else 0.0 * left_out

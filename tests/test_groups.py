@@ -326,3 +326,17 @@ def test_with_labels_of_whole_groups_permuted_nothing_is_learned():
     assert plain < 0.2
     # Left-out folds of balanced classes lean against the row's class a little.
     assert 0.3 < np.mean(errors) < 0.75
+
+
+@pytest.mark.filterwarnings("ignore:class 'z' has rows in one group alone")
+def test_rows_of_a_class_of_one_group_count_among_equal_rows():
+    """They are in no score, and say as much about P at their values as other rows do."""
+    n = 60
+    groups, X = np.arange(n) // 3, (np.arange(n) % 4 // 2)[:, None]
+    y = np.where(groups == 0, "z", np.where(np.arange(n) % 2, "a", "b"))
+    clf = PooledNeighborsClassifier(("robust",), random_state=0).fit(X, y, groups=groups)
+    copies = clf._interval_model.copies
+    counted = copies.count_new(copies.values)
+    assert np.all(counted.sum(axis=1) <= n / 2 + 1e-9)
+    assert copies.within == 0
+    np.testing.assert_allclose(counted.sum(axis=1), n / 2)

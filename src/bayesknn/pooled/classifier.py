@@ -271,7 +271,6 @@ class PooledNeighborsClassifier(
             members.get(leader),
             order.by_class(pool_proba(exponents, member_proba)),
             order.classes[sample.labels],
-            sample.judged_weights,
             folds,
             sample.table.values,
             self.n_jobs,

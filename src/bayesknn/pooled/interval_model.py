@@ -23,7 +23,6 @@ def find_pool_intervals(
     member: Member | None,
     probabilities: np.ndarray,
     labels: np.ndarray,
-    weights: np.ndarray,
     folds: np.ndarray,
     columns: np.ndarray,
     n_jobs: int | None = None,
@@ -41,8 +40,6 @@ def find_pool_intervals(
         Pooled ones, that do not use the labels of the same fold.
     labels : ndarray of shape (n,)
         Class indices, in the order of the probabilities.
-    weights : ndarray of shape (n,)
-        In scores; 0 for rows that no score uses.
     folds : ndarray of shape (n,)
     columns : ndarray of shape (n, p)
         The feature values.
@@ -81,7 +78,7 @@ def find_pool_intervals(
         n_votes=n_votes,
         columns=columns,
         copies=Copies.from_rows(columns, labels, space.weights, n_classes),
-        weights=weights,
+        weights=space.weights,
         groups=groups,
         calibrator=None,
     )

@@ -340,3 +340,39 @@ def test_rows_of_a_class_of_one_group_count_among_equal_rows():
     assert np.all(counted.sum(axis=1) <= n / 2 + 1e-9)
     assert copies.within == 0
     np.testing.assert_allclose(counted.sum(axis=1), n / 2)
+
+
+@pytest.mark.parametrize("clf", products(max_neighbors=6, beta_max=3.0), ids=lambda c: c.likelihood)
+def test_a_pair_is_predicted_without_the_votes_of_the_other_group(clf):
+    """Vote by vote: of every row of the group, in each direction in which it is a neighbour."""
+    X, y, groups = draw_visits(15, 3)
+    clf.fit(X, y, groups=groups)
+    calibrator, neighbors = clf._calibrator, clf.graph_.neighbors
+    both, by_rank = clf.likelihood == "pseudo", calibrator.votes_by_rank
+    left_out = clf._describe_left_out(None)._replace(copies=None)
+    pairs = calibrator.find_pairs(
+        left_out,
+        y,
+        neighbors,
+        3.0,
+        np.ones(2),
+        both,
+        groups,
+        clf.graph_.incidence if both else None,
+    )
+    i, j = np.arange(len(y)), neighbors[1]
+    votes = np.zeros((len(y), 2))
+    for row, group in enumerate(groups[j]):
+        for other in np.flatnonzero(groups == group):
+            directions = [(row, other), (other, row)][: 1 + both]
+            for one, two in directions:
+                votes[row, y[other]] += by_rank[neighbors[:, one] == two].sum()
+    assert len(pairs.voters) == 6
+    fewer = left_out.votes - votes
+    odds = np.log(left_out.probabilities) - votes
+    changed = left_out._replace(
+        probabilities=np.exp(odds - np.logaddexp(*odds.T)[:, None]), votes=np.maximum(fewer, 0)
+    )
+    np.testing.assert_allclose(
+        pairs.predict_without_pair(i, j, 2), calibrator.calibrate(changed), atol=1e-9
+    )

@@ -245,3 +245,16 @@ def test_a_worker_that_is_killed_changes_nothing(client, in_memory, lost):
         os.kill(victim, signal.SIGKILL)
         assert victim not in killed
     assert_same(clf, in_memory["pseudo"], 150)
+
+
+def test_a_class_of_one_row():
+    """It is in no score here either, so that intervals agree."""
+    x, y = X[:300] + np.arange(300)[:, None] / 1e6, Y[:300].copy()
+    y[7] = "d"
+    options = {"max_neighbors": 10, "beta_max": 4.0}
+    with pytest.warns(UserWarning, match="class 'd' has one row"):
+        ref = BayesianKNeighborsClassifier("pseudo", **options).fit(x, y)
+    clf = DistributedNeighborsClassifier(**options)
+    with pytest.warns(UserWarning, match="class 'd' has one row"):
+        clf.fit(da.from_array(x, chunks=(150, P)), da.from_array(y, chunks=150))
+    assert clf._fit_intervals().calibrator.calibration == pytest.approx(ref.calibration_)

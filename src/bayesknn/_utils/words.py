@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 # Of anything that a table or a sentence lists: what a reader takes in at a glance.
@@ -99,21 +99,6 @@ def join(names: Sequence[Any], most: int = MAX_LISTED) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
-
-
-def merge_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
-    """Return sentences about columns; what is said of several is one sentence.
-
-    Examples
-    --------
-    >>> from bayesknn._utils.words import merge_notes
-    >>> merge_notes([("a", "is empty"), ("b", "is full"), ("c", "is empty")])
-    ["each of 2 columns ('a', 'c') is empty", "column 'b' is full"]
-    """
-    columns: dict[str, dict[str, str]] = {}
-    for name, text in notes:
-        columns.setdefault(text, {})[name] = ""
-    return [each for text, names in columns.items() for each in say_of_columns(names, f" {text}")]
 
 
 def say_of_columns(where: Mapping[str, str], what: str, then: str = "") -> list[str]:

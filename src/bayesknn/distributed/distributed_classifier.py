@@ -7,6 +7,7 @@ blocks together are those of the in-memory classifier.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,7 +54,7 @@ from bayesknn.predictive.averages import RawPrediction, include, join_prediction
 from bayesknn.predictive.nodes import PosteriorNodes
 from bayesknn.predictive.predictive import PredictiveRule
 from bayesknn.sureness.calibration import Calibrator
-from bayesknn.sureness.groups import find_scored
+from bayesknn.sureness.groups import find_scored, name_unscored
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL, IntervalModel, fit_interval_model
 
 if TYPE_CHECKING:
@@ -180,6 +181,10 @@ class DistributedNeighborsClassifier(DocumentedMixin, ClassifierMixin, BaseEstim
         points, labels, checked = self._check_blocks(dask, X, y)
         classes, sizes = _find_classes(checked)
         n_classes, n = len(classes), int(sizes.sum())
+        # Two rows of a class say as much as all of them about which classes can be scored.
+        some = np.repeat(np.arange(n_classes), np.minimum(sizes, 2))
+        for warning in name_unscored(classes, some, None):
+            warnings.warn(warning, UserWarning, stacklevel=2)
         k_max = choose_k_max(self.max_neighbors, self.prior, sizes)
         firsts = np.append(0, np.cumsum([each.n_points for each in checked]))[:-1]
         blocks = [

@@ -73,7 +73,6 @@ _DATE_OF_ANY_KIND = (
     r"[- ,]{0,2}(?:\d{1,2},? )?\d{2,4})\b.*"
 )
 _CLOCK = r"(?i)\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s?([ap]\.?m\.?)?\s*"
-ORDERS = ("year", "month", "day")
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,23 @@
 """One model for the command, Python and saved files."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn.report import TableModel, TablePreparer, load_model, read_table, save_model
+from bayesknn.report import (
+    TableModel,
+    TablePreparer,
+    load_model,
+    read_table,
+    save_model,
+    write_report,
+)
+from bayesknn.report.fitted import analyse_fitted
 from tests.report.tables import mixed_table, run, two_columns
 
 ROBUST = PooledNeighborsClassifier(("robust", "additive"), n_folds=3, random_state=0)
@@ -81,8 +91,73 @@ def test_one_warning_a_call_names_what_differs():
     assert "'town' holds categories that training did not see" in str(warning.message)
 
 
+def test_a_file_is_warned_of_as_by_the_command(folder, tmp_path):
+    new = pd.read_csv(folder / "new.csv", dtype=str)
+    new.assign(day="01.01.2000").to_csv(tmp_path / "new.csv", index=False)
+    told = run("predict", folder / "out", tmp_path / "new.csv", "--json")
+    with pytest.warns(UserWarning, match="'day' holds values outside the range") as caught:
+        load_model(folder / "out").predict_table(tmp_path / "new.csv")
+    assert str(caught[0].message) == "; ".join(json.loads(told.stdout)["warnings"])
+
+
+def test_a_feature_called_as_the_classes_are_is_not_scored_by(tmp_path):
+    """Unnamed classes are called "class": new rows were scored by the feature of that name."""
+    table = two_columns(60).rename(columns={"z": "class"})
+    X, y = table[["x", "class"]], table["y"].to_numpy()
+    model = TableModel(classifier=PSEUDO).fit(X[:50], y[:50])
+    assert model.target_ == "class_"
+    X.to_csv(tmp_path / "new.csv", index=False)
+    assert "actual" not in model.predict_table(tmp_path / "new.csv")
+
+
+@pytest.mark.parametrize("classifier", [ROBUST, PSEUDO])
+def test_categories_that_training_did_not_see_are_warned_of_once(classifier):
+    """By the preparer, which hands on what it knows: the classifier is silent."""
+    table = two_columns(60).assign(town=["a", "b", "c"] * 20)
+    if classifier is PSEUDO:
+        classifier = clone(PSEUDO).set_params(metric="gower")
+    model = TableModel(classifier=classifier).fit(table[["x", "town"]], table["y"])
+    with pytest.warns(UserWarning, match="'town' holds categories") as caught:
+        model.predict_proba(table[["x"]].assign(town="z"))
+    assert len(caught) == 1
+
+
+def test_classes_without_a_value_are_rejected(tmp_path):
+    table = two_columns(30)
+    y = np.array(table["y"].tolist(), dtype=object)
+    model = TableModel(classifier=PSEUDO).fit(table[["x"]], y)
+    with pytest.raises(ValueError, match="y is None"):
+        write_report(model, table[["x"]], None, out=tmp_path / "r.html")
+    y[3] = None
+    with pytest.raises(ValueError, match="y "):
+        model.fit(table[["x"]], y)
+
+
+@pytest.mark.parametrize("classifier", [ROBUST, PSEUDO])
+def test_a_report_of_a_table_model(classifier, tmp_path):
+    """Of the cells as they were read, with the remarks and the numbers of the command."""
+    table = two_columns(60).assign(day=pd.date_range("2024-01-01", periods=60).strftime("%d.%m.%Y"))
+    X, y = table[["day", "x"]], table["y"]
+    model = TableModel(classifier=classifier).fit(X[:50], y[:50])
+    analysis = analyse_fitted(model, X[:50], y[:50], X[50:], y[50:])
+    test = analysis.test.probabilities
+    with pytest.warns(UserWarning, match="'day' holds values outside"):
+        np.testing.assert_allclose(test, model.predict_proba(X[50:]))
+    assert analysis.scores["test"].n == 10
+    codes = [each.code for each in analysis.remarks]
+    assert codes[: len(model.preparer_.remarks_)] == [r.code for r in model.preparer_.remarks_]
+    assert "column-shifted" in codes
+    page = write_report(
+        model, X[:50], y[:50], X[50:], y[50:], out=tmp_path / "r.html", compare=False
+    )
+    text = page.read_text(encoding="utf-8")
+    for words in ("10 test rows", "day", "outside the range of training"):
+        assert words in text
+    with pytest.raises(ValueError, match="is not what the model was fitted to"):
+        write_report(model, X[1:51], y[:50], out=tmp_path / "r.html")
+
+
 def test_a_file_of_an_earlier_format_is_to_be_fitted_again(folder, tmp_path):
-    import json
     import zipfile
 
     from bayesknn.model_file.schema import seal

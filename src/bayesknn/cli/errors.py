@@ -301,9 +301,6 @@ class Command(click.Command):
         debug = ctx.params.pop("debug")
         try:
             with _watch_interrupts() as ctx.obj, warnings.catch_warnings():
-                # Notes count these categories by column.
-                told = "(?s)column .* holds categories that"
-                warnings.filterwarnings("ignore", told, UserWarning)
                 warnings.showwarning = partial(_show_warning, warnings.showwarning)
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -158,6 +158,5 @@ def _predict(model: Path, data: Path, options: dict[str, Any]) -> tuple[Predicti
     table = as_table(read_table(data, **take_form(options)), fitted.preparer_.missing_)
     level, identifiers = options["level"], options["identifiers"]
     predictions = predict_new(fitted, table, level, losses, identifiers)
-    remarks += [*table.remarks, *fitted.preparer_.examine(table, predictions.measured)]
-    remarks += predictions.describe_doubts(fitted.target_)
+    remarks += [*table.remarks, *predictions.examine(fitted, table)]
     return predictions, leave_out(remarks, ignored)

@@ -99,7 +99,7 @@ def rank_columns(
         return -score(probabilities, labels, sample_weight).log_loss
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*categories", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # the prediction of the rows has warned
         importance = permutation_importance(
             estimator, X, labels, scoring=judge, n_repeats=n_repeats, random_state=0,
             sample_weight=weights,

@@ -22,25 +22,29 @@ class ReportAdapter:
         Name of the model in the first line of ``bayesknn fit``.
     is_slow : bool
         Whether a prediction takes about ten times as long as one of the paper's model.
-    fills : str
-        What takes the place of a missing number by itself, empty if a missing value is an error.
-    unseen : str
-        What becomes of a category that training did not see.
+    takes_missing : bool
+        Whether it takes missing values.
     takes_categories : bool
         Whether it compares numbers and categories as they are.
     """
 
     title = "classifier"
     is_slow = False
+    takes_missing = False
     takes_categories = False
-    fills = ""
-    unseen = "they count as rare ones"
 
     def __init__(self, classifier: Any):
         self.classifier = classifier
         self.params = params_of_fit(classifier)
         self.is_gower = self.params.get("metric") == "gower"
         self.takes_categories |= self.is_gower
+
+    def encoding(self, impute: bool = True) -> dict[str, bool]:
+        """Return the parameters of the ``ColumnEncoder`` that the classifier needs."""
+        return {
+            "indicators": not self.takes_categories,
+            "impute": impute and not self.takes_missing,
+        }
 
     @property
     def _odds_ratios(self) -> np.ndarray | None:
@@ -155,8 +159,7 @@ class PoolAdapter(ReportAdapter):
     model = "pooled"
     is_slow = True
     takes_categories = True
-    fills = "mean"
-    unseen = "they count as none of the known ones"
+    takes_missing = True
 
     @property
     def _odds_ratios(self) -> np.ndarray | None:

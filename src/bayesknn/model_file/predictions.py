@@ -20,7 +20,7 @@ from bayesknn.evaluation.predicted import NO_CLASS, Predicted
 from bayesknn.evaluation.scores import weigh_rows
 from bayesknn.tables.files import read_table
 from bayesknn.tables.kinds import Number, as_text, learn_kinds
-from bayesknn.tables.remarks import WARNING, Remark, on_table
+from bayesknn.tables.remarks import WARNING, Remark, leave_out, on_table
 from bayesknn.tables.table import Table, find_column, match_classes, naming_file, split_names
 
 if TYPE_CHECKING:
@@ -99,6 +99,11 @@ class Predictions(Predicted):
         if self.typicality is None or self.is_training:
             return 0
         return int(np.sum(self.typicality == 0))
+
+    def examine(self, model: TableModel, table: Table) -> list[Remark]:
+        """Return all remarks on new rows: their columns, how like training they are, classes."""
+        remarks = model.preparer_.examine(table, self.measured)
+        return leave_out([*remarks, *self.describe_doubts(model.target_)], model.preparer_.ignore)
 
     def describe_doubts(self, target: str, which: str = "row") -> list[Remark]:
         """Return remarks on rows that are unlike training, and on classes it did not have."""
@@ -224,9 +229,9 @@ def predict_new(
         named = split_names(identifiers, frame.columns)
         for name in named:
             find_column(frame, name)
-    measured = preparer.measure(table) if measured is None else measured
+    measured = model.measure(table) if measured is None else measured
     points = model.arrange(measured)
-    summary = model.summarise_points(points, level)
+    summary = model.classifier_.predict_summary(points, level)
     probabilities = summary.probabilities
     if not np.allclose(probabilities.sum(axis=1), 1.0) or not np.all(probabilities >= 0):
         raise ValueError("the model is damaged: its probabilities do not sum to 1; fit it again")

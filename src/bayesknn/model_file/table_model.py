@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn._estimator import DOCUMENTATION, DocumentedMixin
+from bayesknn._utils.checks import check_labels
 from bayesknn._utils.saving import VersionMixin, fingerprint
+from bayesknn._utils.words import free_name
 from bayesknn.model_file.adapters import adapt
 from bayesknn.predictive.decisions import occlude_columns
 from bayesknn.tables.checks import check_table
-from bayesknn.tables.encoder import encoding_for
 from bayesknn.tables.preparer import TablePreparer
 from bayesknn.tables.remarks import WARNING, leave_out, tell
 
@@ -28,7 +28,7 @@ def _forward(name: str) -> Any:
 
     def method(self: TableModel, X: Any, *args: Any, **options: Any) -> Any:
         points = self.prepare(X)
-        return _without_unseen(getattr(self.classifier_, name), points, *args, **options)
+        return getattr(self.classifier_, name)(points, *args, **options)
 
     def has_method(self: TableModel) -> bool:
         return hasattr(getattr(self, "classifier_", self.classifier), name)
@@ -36,14 +36,6 @@ def _forward(name: str) -> Any:
     method.__name__ = name
     method.__doc__ = f"Return what ``{name}`` of the classifier returns for the rows of a table."
     return available_if(has_method)(method)
-
-
-def _without_unseen(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function without the classifier's own warning about unseen categories."""
-    with warnings.catch_warnings():
-        # The preparer has warned of them by their names.
-        warnings.filterwarnings("ignore", "column .* holds categories that", UserWarning)
-        return function(*args, **options)
 
 
 class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
@@ -122,24 +114,25 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         preparer = TablePreparer() if self.preparer is None else clone(self.preparer)
         default = PooledNeighborsClassifier(random_state=0)
         self.classifier_ = default if self.classifier is None else clone(self.classifier)
-        encoding = encoding_for(self.classifier_, preparer.impute)
-        keeps_missing = bool(adapt(self.classifier_).fills)
-        self.preparer_ = preparer.set_params(keeps_missing=keeps_missing, **encoding)
+        needs = adapt(self.classifier_)
+        self.preparer_ = preparer.set_params(
+            keeps_missing=needs.takes_missing, **needs.encoding(preparer.impute)
+        )
         measured = preparer.learn(X)
-        self.target_ = preparer.target_ or str(getattr(y, "name", None) or "class")
-        kinds = {name: preparer.columns_[name].kind for name in measured}
-        y = np.asarray(y)
-        if len(y) == len(measured):
-            checked = check_table(
-                measured,
-                kinds,
-                y,
-                self.target_,
-                is_ordered=is_ordered,
-                is_grouped=bool(preparer.group) or is_grouped,
-                others=preparer.read_left_out(X),
-            )
-            preparer.remarks_ = leave_out([*preparer.remarks_, *checked], preparer.ignore)
+        # A feature may be called as the classes are, which new rows must not be scored by.
+        name = str(getattr(y, "name", None) or "class")
+        self.target_ = preparer.target_ or free_name(name, preparer.columns_, "{}_")
+        classes, labels = check_labels(y, len(measured), min_class_size=1)
+        checked = check_table(
+            measured,
+            {name: preparer.columns_[name].kind for name in measured},
+            classes[labels],
+            self.target_,
+            is_ordered=is_ordered,
+            is_grouped=bool(preparer.group) or is_grouped,
+            others=preparer.read_left_out(X),
+        )
+        preparer.remarks_ = leave_out([*preparer.remarks_, *checked], preparer.ignore)
         return measured
 
     def fit_measured(self, measured: Any, y: Any, **options: Any) -> TableModel:
@@ -159,6 +152,10 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         """What the report asks of the classifier."""
         return adapt(self.classifier_)
 
+    def measure(self, X: Any) -> Any:
+        """Return the columns in use of new rows (:meth:`TablePreparer.measure`)."""
+        return self.preparer_.measure(X)
+
     def arrange(self, measured: Any) -> Any:
         """Return measured rows as the classifier takes them."""
         return self.preparer_.encoder_.transform(measured)
@@ -172,19 +169,18 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
             With the columns of training.
         """
         check_is_fitted(self, "classifier_")
-        measured = self.preparer_.measure(X)
+        measured = self.measure(X)
         if doubts := tell(self.preparer_.examine(X, measured), WARNING):
             warnings.warn("; ".join(doubts), UserWarning, stacklevel=3)
         return self.arrange(measured)
 
     def proba_of_measured(self, measured: Any) -> np.ndarray:
         """Return class probabilities of measured rows."""
-        return _without_unseen(self.classifier_.predict_proba, self.arrange(measured))
+        return self.classifier_.predict_proba(self.arrange(measured))
 
     def pipeline_for(self, classifier: Any) -> Pipeline:
         """Return a pipeline, not fitted, of measured rows: what a classifier needs, and itself."""
-        indicators, impute = encoding_for(classifier, impute=True).values()
-        encoder = self.preparer_.make_encoder(indicators, impute)
+        encoder = clone(self.preparer_.encoder_).set_params(**adapt(classifier).encoding())
         return Pipeline([("columns", encoder), ("classifier", classifier)])
 
     @property
@@ -199,10 +195,6 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         if len(points) != len(self.classifier_.loo_proba_):
             return False
         return fingerprint(points, np.zeros(len(points)))["rows"] == known.get("rows")
-
-    def summarise_points(self, points: Any, level: float) -> Any:
-        """Return ``predict_summary`` of rows as the classifier takes them."""
-        return _without_unseen(self.classifier_.predict_summary, points, level)
 
     def predict_table(self, path: str | Path, level: float = 0.95, **form: Any) -> Any:
         """Return the predictions of a file, as ``bayesknn predict`` writes them.
@@ -219,12 +211,16 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         pandas.DataFrame
-            A row for each row of the file.
+            A row for each row of the file. A warning tells what differs from training.
         """
         from bayesknn.model_file.predictions import predict_new
         from bayesknn.tables.files import read_table
 
-        return predict_new(self, read_table(path, **form), level).to_frame()
+        table = read_table(path, **form)
+        predictions = predict_new(self, table, level)
+        if doubts := tell(predictions.examine(self, table), WARNING):
+            warnings.warn("; ".join(doubts), UserWarning, stacklevel=2)
+        return predictions.to_frame()
 
     def predict_contributions(
         self, X: Any, background: Any = None, n_background: int = 20
@@ -243,8 +239,8 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (m, p)
             In the order of ``preparer_.kinds_``.
         """
-        rows = self.preparer_.measure(X)
-        others = rows if background is None else self.preparer_.measure(background)
+        rows = self.measure(X)
+        others = rows if background is None else self.measure(background)
         return occlude_columns(self.proba_of_measured, rows, others, n_background)
 
     predict = _forward("predict")

@@ -288,12 +288,13 @@ def _learn(column: Column) -> dict[str, Any] | None:
         counts = Counter(keys)
         # By first row, which owes nothing to their names.
         levels = sort_levels(column, counts) if column.is_ordered else list(counts)
-        rare: list[Any] = []
+        # Levels that have no coordinate of their own, and that new rows may have.
+        known = [name for name in map(category_name, column.declared) if name not in counts]
         is_capped = len(levels) > _MANY_LEVELS
         if is_capped:
             often = sorted(levels, key=lambda level: -counts[level])[:_MANY_LEVELS]
             often = [level for level in often if counts[level] >= _FEW_ROWS]
-            rare = [level for level in levels if level not in often]
+            known += [level for level in levels if level not in often]
             levels = [*often, _RARE]
         if len(levels) == 1:
             return None
@@ -302,7 +303,7 @@ def _learn(column: Column) -> dict[str, Any] | None:
         spread = float(np.sqrt(1 - shares @ shares))
         is_ordered = column.is_ordered and not is_capped
         return {
-            "levels": levels, "rare": rare, "shares": shares, "spread": spread,
+            "levels": levels, "known": known, "shares": shares, "spread": spread,
             "is_ordered": is_ordered,
         }  # fmt: skip
     numbers = _read_numbers(column)
@@ -348,8 +349,8 @@ def _encode(part: dict[str, Any] | None, column: Column) -> np.ndarray:
         codes = category_codes(part["levels"])
         keys, other = _read_levels(column), codes.get(_RARE, -1)
         values = np.array([codes.get(key, other) for key in keys], dtype=np.float64)
-        rare = category_codes(part["rare"])
-        unseen = [key for key in keys if key not in codes and key not in rare]
+        known = category_codes(part["known"])
+        unseen = [key for key in keys if key not in codes and key not in known]
         _warn_of_unseen(column, unseen, part["shares"][other] if other >= 0 else 0)
         return values
     with np.errstate(over="ignore"):

@@ -12,15 +12,16 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
-from bayesknn._utils.checks import check_groups
+from bayesknn._utils.checks import check_groups, check_labels
 from bayesknn._utils.saving import fingerprint
 from bayesknn._utils.words import count, free_name
 from bayesknn.evaluation.folds import Folds
+from bayesknn.model_file.adapters import adapt
 from bayesknn.model_file.predictions import predict_left_out
 from bayesknn.model_file.table_model import TableModel
 from bayesknn.report.analysis import Analysis, Choices, conclude
 from bayesknn.tables.checks import check_table
-from bayesknn.tables.encoder import ColumnEncoder, encoding_for
+from bayesknn.tables.encoder import ColumnEncoder
 from bayesknn.tables.preparer import TablePreparer
 from bayesknn.tables.table import Table, as_table, find_column
 
@@ -50,9 +51,9 @@ class GivenModel(TableModel):
         self.preparer_ = TablePreparer.of_given(frame, fills)
         self.preparer_.encoder_ = self.own[:-1]
 
-    def measure(self, frame: pandas.DataFrame) -> pandas.DataFrame:
+    def measure(self, X: Any) -> pandas.DataFrame:
         """Return the columns of training as they are given, dates as days."""
-        columns = {}
+        columns, frame = {}, as_table(X).frame
         for name, learned in self.preparer_.columns_.items():
             column = find_column(frame, name)
             columns[name] = learned.kind.read(column) if learned.kind.name == "date" else column
@@ -65,7 +66,7 @@ class GivenModel(TableModel):
 
     def pipeline_for(self, classifier: Any) -> Pipeline:
         """Return a pipeline, not fitted, of the given columns for another classifier."""
-        encoder = ColumnEncoder(**encoding_for(classifier, impute=True))
+        encoder = ColumnEncoder(**adapt(classifier).encoding())
         return Pipeline([("columns", encoder), ("classifier", classifier)])
 
 
@@ -89,19 +90,20 @@ def analyse_fitted(
             f"a pipeline or a table model that ends with one; got a {type(last).__name__}"
         )
     check_is_fitted(last)
-    classes, options = np.asarray(y), Choices(**choices)
+    names, numbers = check_labels(y, min_class_size=1)
+    classes, options = names[numbers], Choices(**choices)
     folds = Folds(_check_same_groups(last, groups, classes), time)
-    table = _with_classes(X, "X", None if y is None else classes)
+    table = _with_classes(X, "X", classes)
     target = free_name(str(getattr(y, "name", None) or "class"), list(table.frame), "{}_")
     model: Any = classifier
     if isinstance(classifier, TableModel):
-        target, measured = model.target_, model.preparer_.measure(table)
+        target, measured = model.target_, model.measure(table)
         points, remarks = model.arrange(measured), list(model.preparer_.remarks_)
         labels = _check_same_rows(last, points, classes)
     else:
         labels = _check_same_rows(classifier, X, classes)
         model = GivenModel(classifier, table.frame, target)
-        measured = model.measure(table.frame)
+        measured = model.measure(table)
         kinds = {name: each.kind for name, each in model.preparer_.columns_.items()}
         remarks = check_table(
             measured,
@@ -115,8 +117,7 @@ def analyse_fitted(
     test = None
     if X_test is not None:
         new = _with_classes(X_test, "X_test", None if y_test is None else np.asarray(y_test))
-        is_given = isinstance(model, GivenModel)
-        test = new, model.measure(new.frame) if is_given else model.preparer_.measure(new)
+        test = new, model.measure(new)
         if y_test is not None:
             new.frame = new.frame.assign(**{target: np.asarray(y_test)})
     frame = table.frame.assign(**{target: classes})

@@ -65,8 +65,8 @@ def write_report(
 
     Parameters
     ----------
-    model : BayesianKNeighborsClassifier, PooledNeighborsClassifier or Pipeline
-        Fitted to X and y; a pipeline ends with one of the two.
+    model : BayesianKNeighborsClassifier, PooledNeighborsClassifier, Pipeline or TableModel
+        Fitted to X and y; a pipeline or table model ends with one of the first two.
     X : array-like or frame of shape (n, p)
         The rows that it was fitted to, in their order. Others raise ValueError: every value is
         compared. A pipeline transforms X first; one whose steps draw random numbers needs their
@@ -318,7 +318,7 @@ def make_map(analysis: Analysis) -> str | None:
     side = int(np.clip(np.sqrt(_count_affordable(analysis, 1)), 25, 60))
     x, y, grid, _, _ = plane_around(None, points, side, "the map")
     grid = model.arrange(type(training.frame)(grid, columns=names))
-    summary = model.summarise_points(grid, analysis.choices.level)
+    summary = model.classifier_.predict_summary(grid, analysis.choices.level)
     zones = find_zones(summary.intervals)
     return figures.draw_map(
         (x, y), summary.probabilities, zones, points, training.actual[rows], names

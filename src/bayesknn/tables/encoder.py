@@ -192,14 +192,3 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 def _as_words(column: pandas.Series) -> pandas.Series:
     """Return categories of any type as text, with a name for a missing one."""
     return column.astype(object).map(str).where(column.notna(), MISSING)
-
-
-def encoding_for(classifier: Any, impute: bool) -> dict[str, Any]:
-    """Return the parameters of a ``ColumnEncoder`` that a classifier needs."""
-    from bayesknn._estimator import params_of_fit
-    from bayesknn.pooled import PooledNeighborsClassifier
-
-    if isinstance(classifier, PooledNeighborsClassifier):
-        return {"indicators": False, "impute": False}
-    is_gower = params_of_fit(classifier).get("metric") == "gower"
-    return {"indicators": not is_gower, "impute": impute}

@@ -68,8 +68,7 @@ class Learned(NamedTuple):
 
     Attributes
     ----------
-    kind : Kind or None
-        None if it is left out before its kind matters.
+    kind : Kind
     reason : str
         Why it is left out; empty for a column in use.
     low, high : float
@@ -215,19 +214,31 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
             self.target_, self.target_kind_ = table.target, table.target_kind
             self.missing_ = table.missing
             self.fills_: tuple[str, ...] = ()
-            self.columns_: dict[str, Learned] = {}
             self.identifiers_: list[str] = []
-            remarks, used = self._judge_columns(table.frame, kinds, asked)
+            remarks, reasons = self._judge_columns(table.frame, kinds, asked)
+            used = {
+                name: kind.learn(table.frame[name]) if isinstance(kind, Text) else kind
+                for name, kind in kinds.items()
+                if name not in reasons
+            }
             about = [each for each in about if not each.column or each.column in used]
             measured = self._read(table.frame, used)
-            self._finish(table.frame, used, measured)
+            self.columns_ = _sum_up_columns(table.frame, kinds | used, reasons, measured)
             _check_missing(measured, self.impute or self.keeps_missing)
             if not used:
-                reasons = "; ".join(f"{n!r}: {each.reason}" for n, each in self.columns_.items())
+                listed = "; ".join(f"{name!r}: {reason}" for name, reason in reasons.items())
                 raise ValueError(
-                    f"no column is left to classify by: {reasons or 'there is no other'}"
+                    f"no column is left to classify by: {listed or 'there is no other'}"
                 )
-        self.encoder_ = self.make_encoder(self.indicators, self.impute, measured).fit(measured)
+        n_missing = measured[self.numeric_].isna().sum()
+        is_gap = n_missing.between(_MIN_GAPS, len(measured) - _MIN_GAPS)
+        self.encoder_ = ColumnEncoder(
+            indicators=self.indicators,
+            scale=self.scale,
+            impute=self.impute,
+            stamps=[n for n, k in used.items() if isinstance(k, Date) and k.has_time],
+            gaps=n_missing.index[is_gap].tolist(),
+        ).fit(measured)
         gaps = self._describe_gaps(measured, "")
         self.remarks_ = leave_out([*table.remarks, *about, *remarks, *gaps], ignored)
         return measured
@@ -251,13 +262,10 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         kinds = {
             n: k if k.name in ("number", "date", "truth") else Text() for n, k in kinds.items()
         }
-        preparer.columns_ = {
-            name: Learned(kind, "", 0.0, 0.0, "", 0) for name, kind in kinds.items()
-        }
         measured = frame.assign(
             **{name: k.read(frame[name]) for name, k in kinds.items() if k.is_measured}
         )
-        preparer._finish(frame, kinds, measured)
+        preparer.columns_ = _sum_up_columns(frame, kinds, {}, measured)
         return preparer
 
     def measure(self, X: Any) -> pandas.DataFrame:
@@ -288,7 +296,7 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         return {
             name: kind.read(frame[name]) if kind.name == "number" else as_text(frame[name])
             for name, kind in kinds.items()
-            if kind is not None and kind.name in ("number", "text")
+            if kind.name in ("number", "text")
         }
 
     def transform(self, X: Any) -> pandas.DataFrame:
@@ -304,22 +312,6 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         pandas.DataFrame
         """
         return self.encoder_.transform(self.measure(X))
-
-    def make_encoder(
-        self, indicators: bool, impute: bool, measured: pandas.DataFrame | None = None
-    ) -> ColumnEncoder:
-        """Return an encoder of measured columns that is not fitted, as another classifier needs."""
-        if measured is None:
-            stamps, gaps = self.encoder_.stamps, self.encoder_.gaps
-        else:
-            kinds = {name: self.columns_[name].kind for name in measured}
-            stamps = [n for n, kind in kinds.items() if isinstance(kind, Date) and kind.has_time]
-            n_missing = measured[[n for n, k in kinds.items() if k.is_measured]].isna().sum()
-            many = n_missing.between(_MIN_GAPS, len(measured) - _MIN_GAPS)
-            gaps = n_missing.index[many].tolist()
-        return ColumnEncoder(
-            indicators=indicators, scale=self.scale, impute=impute, stamps=stamps, gaps=gaps
-        )
 
     def examine(self, X: Any, measured: pandas.DataFrame, which: str = "") -> list[Remark]:
         """Return remarks on new rows: missing values, other categories, other ranges.
@@ -411,10 +403,10 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     def _judge_columns(
         self, frame: pandas.DataFrame, kinds: dict[str, Any], asked: dict[str, list[str]]
-    ) -> tuple[list[Remark], dict[str, Any]]:
-        """Keep why columns are left out; return remarks, and the kinds of the columns in use."""
+    ) -> tuple[list[Remark], dict[str, str]]:
+        """Return remarks, and why columns are left out; keep those that identify rows."""
         remarks: list[Remark] = []
-        used: dict[str, Any] = {}
+        reasons: dict[str, str] = {}
         is_called = {name for option in ("--categorical", "--keep") for name in asked[option]}
         for name, column in frame.items():
             kind, reason = kinds[name], ""
@@ -431,12 +423,11 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 if reason:
                     what = f"is left out: {reason}"
                     remarks.append(on_column("column-dropped", name, what))
-            self.columns_[name] = Learned(kind, reason, 0.0, 0.0, "", 0)
             if reason:
+                reasons[name] = reason
                 continue
-            used[name] = kind.learn(column) if isinstance(kind, Text) else kind
             remarks += self._describe_use(column, kind, name in asked["--keep"], name in is_called)
-        return remarks, used
+        return remarks, reasons
 
     def _describe_use(
         self, column: pandas.Series, kind: Any, is_kept: bool, is_asked: bool
@@ -481,23 +472,6 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 columns[name] = columns[name].astype(np.float64)
                 _check_finite(columns[name])
         return pandas.DataFrame(columns, index=frame.index)
-
-    def _finish(
-        self, frame: pandas.DataFrame, used: dict[str, Any], measured: pandas.DataFrame
-    ) -> None:
-        """Keep the ranges of the columns in use, and sum up the values of all."""
-        for name, learned in self.columns_.items():
-            if name not in used:
-                values = _sum_up_words(as_text(frame[name]))
-                self.columns_[name] = learned._replace(values=values)
-                continue
-            kind, low, high = used[name], 0.0, 0.0
-            if kind.is_measured:
-                low, high = float(measured[name].min()), float(measured[name].max())
-                values = _sum_up(measured[name], kind)
-            else:
-                values = _sum_up_words(kind.name_cells(frame[name]))
-            self.columns_[name] = Learned(kind, "", low, high, values, measured[name].nunique())
 
     def _describe_gaps(self, measured: pandas.DataFrame, which: str) -> list[Remark]:
         """Return remarks on missing values, those of numbers first."""
@@ -605,6 +579,29 @@ def drop_options(names: Iterable[str]) -> str:
     words = shlex.join(f"--drop={name}" for name in names)
     # Within quotes, where all letters stand that a shell or a terminal could take for more.
     return "".join(c if c.isprintable() else f"'$'{ascii(c)[1:-1]}''" for c in words)
+
+
+def _sum_up_columns(
+    frame: pandas.DataFrame,
+    kinds: dict[str, Any],
+    reasons: dict[str, str],
+    measured: pandas.DataFrame,
+) -> dict[str, Learned]:
+    """Return the ranges of the columns in use, and the values of all, for people."""
+    columns = {}
+    for name, kind in kinds.items():
+        low, high, n_values = 0.0, 0.0, 0
+        if reason := reasons.get(name, ""):
+            values = _sum_up_words(as_text(frame[name]))
+        else:
+            n_values = measured[name].nunique()
+            if kind.is_measured:
+                low, high = float(measured[name].min()), float(measured[name].max())
+                values = _sum_up(measured[name], kind)
+            else:
+                values = _sum_up_words(kind.name_cells(frame[name]))
+        columns[name] = Learned(kind, reason, low, high, values, n_values)
+    return columns
 
 
 def _sum_up(numbers: pandas.Series, kind: Any) -> str:

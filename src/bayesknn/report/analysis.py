@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -32,36 +32,6 @@ from bayesknn.tables.table import Table, as_table, find_column, naming_file
 
 
 @dataclass
-class Choices:
-    """What a user decides about an analysis, beside preparer and classifier.
-
-    Attributes
-    ----------
-    level : float
-        Of the intervals.
-    compared : bool
-        Whether to compare it with other classifiers (:func:`compare`).
-    group : str
-        A column that says which rows belong together, such as the patient: the classifier is
-        fitted with these groups, and the column is left out.
-    time : str
-        A column of dates or numbers: the classifier is also evaluated on the last fifth of the
-        rows, fitted to those before.
-    weights : str
-        A column of the weights of the rows, for the pool.
-    rare : {"drop", "merge", "error"}
-        What becomes of classes with one row (:meth:`Table.split`).
-    """
-
-    level: float = 0.95
-    compared: bool = False
-    group: str = ""
-    time: str = ""
-    weights: str = ""
-    rare: str = "drop"
-
-
-@dataclass
 class Analysis:
     """A table, the model fitted to it, and what the model predicts.
 
@@ -72,7 +42,8 @@ class Analysis:
         Of the training rows in use, each by leave-one-out.
     test : Predictions or None
         Of the test rows.
-    choices : Choices
+    level : float
+        Of the intervals.
     comparison : Comparison or None
         Other classifiers on the same rows.
     apart : dict of str to Scores
@@ -88,7 +59,7 @@ class Analysis:
     model: Any
     training: Predictions
     test: Predictions | None = None
-    choices: Choices = field(default_factory=Choices)
+    level: float = 0.95
     comparison: Comparison | None = None
     apart: dict[str, Scores] = field(default_factory=dict)
     last: Compared | None = None
@@ -203,7 +174,11 @@ def analyse(
     *,
     model: str = "coherent",
     settings: Mapping[str, Any] | None = None,
-    **options: Any,
+    level: float = 0.95,
+    compared: bool = False,
+    time: str = "",
+    rare: str = "drop",
+    **columns: Any,
 ) -> Analysis:
     """Fit a classifier to a table, predict, and look for what is wrong.
 
@@ -220,25 +195,33 @@ def analyse(
         :class:`BayesianKNeighborsClassifier`.
     settings : mapping, optional
         Parameters of the classifier.
-    **options
-        Attributes of :class:`Choices` and parameters of :class:`TablePreparer`.
+    level : float
+        Of the intervals.
+    compared : bool
+        Whether to compare it with other classifiers (:func:`compare`).
+    time : str
+        A column of dates or numbers: the classifier is also evaluated on the last fifth of the
+        rows, fitted to those before.
+    rare : {"drop", "merge", "error"}
+        What becomes of classes with one row (:meth:`Table.split`).
+    **columns
+        Parameters of :class:`TablePreparer`. The classifier is fitted with the rows' ``group`` and
+        ``weights``.
 
     Returns
     -------
     Analysis
     """
-    own = {each.name for each in fields(Choices)}
-    choices = Choices(**{name: options[name] for name in own & options.keys()})
-    given = {name: options[name] for name in options.keys() - (own - {"group", "weights"})}
-    X, y, _ = as_table(train, given.get("missing", ())).split(target, choices.rare)
+    preparer = TablePreparer(**columns)
+    X, y, _ = as_table(train, preparer.missing).split(target, rare)
     with naming_file(X.file):
         classifier = _make_classifier(model, y.to_numpy(), **(settings or {}))
-    fitted = TableModel(TablePreparer(**given), classifier)
-    measured = fitted.learn(X, y, is_ordered=bool(choices.time))
+    fitted = TableModel(preparer, classifier)
+    measured = fitted.learn(X, y, is_ordered=bool(time))
     with naming_file(X.file):
-        groups = _read_groups(X, choices.group)
-        order = _read_measured(X, fitted, choices.time, "--time")
-        weights = _read_measured(X, fitted, choices.weights, "--weights")
+        groups = _read_groups(X, preparer.group)
+        order = _read_measured(X, fitted, time, "--time")
+        weights = _read_measured(X, fitted, preparer.weights, "--weights")
     remarks = list(fitted.preparer_.remarks_)
     new = None
     if test is not None:
@@ -256,12 +239,10 @@ def analyse(
         text = f"--group: {choices.group!r} differs in every row: the fit is the same without it"
         remarks.append(on_table("groups", text, WARNING))
     labels = np.searchsorted(fitted.classes_, y.to_numpy())
-    training = predict_left_out(
-        fitted, X.frame.assign(**{target: y}), measured, labels, choices.level
-    )
-    analysis = Analysis(fitted, training, choices=choices, remarks=remarks, seconds=seconds)
-    folds = Folds(fitted.classifier_.groups_, order, f" by {choices.time}")
-    return conclude(analysis, new, folds, caught)
+    training = predict_left_out(fitted, X.frame.assign(**{target: y}), measured, labels, level)
+    analysis = Analysis(fitted, training, level=level, remarks=remarks, seconds=seconds)
+    folds = Folds(fitted.classifier_.groups_, order, f" by {time}")
+    return conclude(analysis, new, folds, compared, caught)
 
 
 def _read_groups(table: Table, name: str) -> Any:
@@ -294,7 +275,11 @@ def _read_measured(table: Table, model: TableModel, name: str, option: str) -> A
 
 
 def conclude(
-    analysis: Analysis, test: tuple[Table, Any] | None, folds: Folds, caught: Sequence[Any] = ()
+    analysis: Analysis,
+    test: tuple[Table, Any] | None,
+    folds: Folds,
+    compared: bool,
+    caught: Sequence[Any] = (),
 ) -> Analysis:
     """Predict the test rows, look for what is wrong with the results, and compare with others.
 
@@ -306,10 +291,12 @@ def conclude(
         The test rows, as they were read and measured.
     folds : Folds
         Which rows are predicted together.
+    compared : bool
+        Whether to compare with other classifiers.
     caught : sequence of warnings.WarningMessage
         What the fit warned of.
     """
-    model, level, plan = analysis.model, analysis.choices.level, analysis.plan
+    model, level, plan = analysis.model, analysis.level, analysis.plan
     remarks = analysis.remarks
     remarks += _doubt_error(analysis)
     if test is not None:
@@ -323,7 +310,7 @@ def conclude(
             text = f"{without} in {model.target_!r}: predicted and not scored"
             remarks.append(on_table("classes-unlabelled", text))
     remarks += _collect_warnings(analysis.classifier, caught)
-    _compare(analysis, folds)
+    _compare(analysis, folds, compared)
     remarks += _doubt_order(analysis)
     analysis.remarks = leave_out(remarks, plan.ignore)
     return analysis
@@ -343,9 +330,9 @@ def _doubt_error(analysis: Analysis) -> list[Remark]:
     return [on_table("error-too-small", text, WARNING)]
 
 
-def _compare(analysis: Analysis, folds: Folds) -> None:
+def _compare(analysis: Analysis, folds: Folds, compared: bool) -> None:
     """Evaluate the last rows, and other classifiers, as far as it is asked for."""
-    training, compared, model = analysis.training, analysis.choices.compared, analysis.model
+    training, model = analysis.training, analysis.model
     # Distances cannot be divided into folds as the columns of a table can.
     is_distance = getattr(analysis.classifier, "metric", None) == "precomputed"
     if not (compared or folds.name) or is_distance:
@@ -486,7 +473,7 @@ def describe(analysis: Analysis) -> list[str]:
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",
         *(text[:1].upper() + text[1:] for text in (analysis.describe_rare(), *results) if text),
-        analysis.predictions.describe_decided(analysis.choices.level),
+        analysis.predictions.describe_decided(analysis.level),
         "predictions.csv: class is the most probable one; probability, low and high give the "
         "probability of each class and its interval; zone is the class of a decided row",
         analysis.model.adapter.format_line(),

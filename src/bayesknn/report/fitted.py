@@ -19,7 +19,7 @@ from bayesknn.evaluation.folds import Folds
 from bayesknn.model_file.adapters import adapt
 from bayesknn.model_file.predictions import predict_left_out
 from bayesknn.model_file.table_model import TableModel
-from bayesknn.report.analysis import Analysis, Choices, conclude
+from bayesknn.report.analysis import Analysis, conclude
 from bayesknn.tables.checks import check_table
 from bayesknn.tables.encoder import ColumnEncoder
 from bayesknn.tables.preparer import TablePreparer
@@ -78,7 +78,8 @@ def analyse_fitted(
     y_test: Any = None,
     groups: Any = None,
     time: Any = None,
-    **choices: Any,
+    level: float = 0.95,
+    compared: bool = False,
 ) -> Analysis:
     """Describe a classifier that was fitted from Python; arguments as of :func:`write_report`."""
     last = classifier[-1] if isinstance(classifier, Pipeline) else classifier
@@ -91,7 +92,7 @@ def analyse_fitted(
         )
     check_is_fitted(last)
     names, numbers = check_labels(y, min_class_size=1)
-    classes, options = names[numbers], Choices(**choices)
+    classes = names[numbers]
     folds = Folds(_check_same_groups(last, groups, classes), time)
     table = _with_classes(X, "X", classes)
     target = free_name(str(getattr(y, "name", None) or "class"), list(table.frame), "{}_")
@@ -121,11 +122,11 @@ def analyse_fitted(
         if y_test is not None:
             new.frame = new.frame.assign(**{target: np.asarray(y_test)})
     frame = table.frame.assign(**{target: classes})
-    training = predict_left_out(model, frame, measured, labels, options.level)
+    training = predict_left_out(model, frame, measured, labels, level)
     if name := getattr(groups, "name", None):
         training.group = str(name)
-    analysis = Analysis(model, training, choices=options, remarks=remarks)
-    return conclude(analysis, test, folds)
+    analysis = Analysis(model, training, level=level, remarks=remarks)
+    return conclude(analysis, test, folds, compared)
 
 
 def _check_same_groups(classifier: Any, groups: Any, classes: np.ndarray) -> np.ndarray | None:

@@ -318,7 +318,7 @@ def make_map(analysis: Analysis) -> str | None:
     side = int(np.clip(np.sqrt(_count_affordable(analysis, 1)), 25, 60))
     x, y, grid, _, _ = plane_around(None, points, side, "the map")
     grid = model.arrange(type(training.frame)(grid, columns=names))
-    summary = model.classifier_.predict_summary(grid, analysis.choices.level)
+    summary = model.classifier_.predict_summary(grid, analysis.level)
     zones = find_zones(summary.intervals)
     return figures.draw_map(
         (x, y), summary.probabilities, zones, points, training.actual[rows], names

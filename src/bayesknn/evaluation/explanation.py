@@ -19,11 +19,6 @@ from bayesknn.predictive.decisions import take_rows
 MAX_IMPORTANCE_COLUMNS = 60
 
 
-def count_affordable(n_training: int, n_each: int, *, is_slow: bool) -> int:
-    """Return how many rows may each be predicted ``n_each`` times in a few seconds."""
-    return (2_400_000 if is_slow else 24_000_000) // (n_each * n_training)
-
-
 def find_influential(
     classifier: Any,
     points: Any,
@@ -137,8 +132,6 @@ def find_effect(
     rows: Any,
     weights: np.ndarray,
     column: Any,
-    *,
-    is_number: bool,
 ) -> Effect:
     """Return the partial dependence of the class probabilities on a column.
 
@@ -151,12 +144,10 @@ def find_effect(
     weights : ndarray of shape (n,)
         Weights of these rows.
     column : pandas.Series
-        Values that the column has in all training rows.
-    is_number : bool
-        Whether the column is numeric: it is set to 15 quantiles, otherwise to each of the eight
-        most common categories.
+        Values that the column has in all training rows. Numbers are set to 15 quantiles,
+        categories to each of the eight most common ones.
     """
-    there = column.dropna()
+    there, is_number = column.dropna(), column.dtype.kind in "iuf"
     # An axis has room for eight names, and a line needs few points.
     values = there.value_counts().index[:8]
     if is_number:

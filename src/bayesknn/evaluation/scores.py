@@ -217,11 +217,11 @@ def weigh_rows(labels: np.ndarray, proportions: Any, weights: np.ndarray) -> np.
     >>> weigh_rows(np.array([0, 0, 0, 1]), np.array([0.5, 0.5]), np.ones(4)).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
-    found, known = np.ones(len(labels)), labels >= 0
+    weighed, known = np.ones(len(labels)), labels >= 0
     if known.any():
         mine, given = labels[known], weights[known]
         if proportions is not None:
             sums = np.bincount(mine, given, len(proportions))
             given = given * (proportions / np.where(sums > 0, sums, 1.0))[mine]
-        found[known] = given / given.mean()
-    return found
+        weighed[known] = given / given.mean()
+    return weighed

@@ -235,8 +235,8 @@ def analyse(
         warnings.simplefilter("always")
         fitted.fit_measured(measured, y, sample_weight=weights, groups=groups)
     seconds = perf_counter() - begin
-    if choices.group and fitted.classifier_.groups_ is None:
-        text = f"--group: {choices.group!r} differs in every row: the fit is the same without it"
+    if preparer.group and fitted.classifier_.groups_ is None:
+        text = f"--group: {preparer.group!r} differs in every row: the fit is the same without it"
         remarks.append(on_table("groups", text, WARNING))
     labels = np.searchsorted(fitted.classes_, y.to_numpy())
     training = predict_left_out(fitted, X.frame.assign(**{target: y}), measured, labels, level)

@@ -168,17 +168,17 @@ def _check_same_rows(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
     if len(labels) != n:
         problem = f"X and y have {count(len(labels), 'row')}, the model was fitted to {n:,}"
     else:
-        found = fingerprint(X if steps is None else steps.transform(X), labels)
-        if steps is not None and found["rows"] != fitted["rows"]:
+        given = fingerprint(X if steps is None else steps.transform(X), labels)
+        if steps is not None and given["rows"] != fitted["rows"]:
             # Some transformers return other numbers from `fit_transform` than from `transform`.
             # Fitted to X again, they must also transform X as the fitted ones do.
             again = clone(steps)
             points = again.fit_transform(X, classes)
-            if fingerprint(again.transform(X), labels) == found:
-                found = fingerprint(points, labels)
-        if found == fitted:
+            if fingerprint(again.transform(X), labels) == given:
+                given = fingerprint(points, labels)
+        if given == fitted:
             return labels
-        problem = f"y {other}" if found["labels"] != fitted["labels"] else f"X {other}"
+        problem = f"y {other}" if given["labels"] != fitted["labels"] else f"X {other}"
         if steps is not None and problem[0] == "X":
             problem += ", or a step of the pipeline draws random numbers without a random_state"
     raise ValueError(f"{problem}: pass the training rows as X and y, others as X_test and y_test")

@@ -430,8 +430,9 @@ def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
 
 
 def _count_affordable(analysis: Analysis, n_each: int) -> int:
-    n, is_slow = len(analysis.training.rows), analysis.model.adapter.is_slow
-    return explanation.count_affordable(n, n_each, is_slow=is_slow)
+    """Return how many rows may each be predicted ``n_each`` times in a few seconds."""
+    most = 2_400_000 if analysis.model.adapter.is_slow else 24_000_000
+    return int(most // (n_each * len(analysis.training.rows)))
 
 
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
@@ -475,9 +476,8 @@ def _find_effects(analysis: Analysis, names: list[str]) -> list[explanation.Effe
     effects = []
     for name in names:
         effect = explanation.find_effect(
-            analysis.model.proba_of_measured, measured.iloc[drawn], weights, measured[name],
-            is_number=measured[name].dtype.kind in "iuf",
-        )  # fmt: skip
+            analysis.model.proba_of_measured, measured.iloc[drawn], weights, measured[name]
+        )
         if kinds[name] == "date":
             days = np.round(effect.values).astype("timedelta64[D]")
             effect = effect._replace(values=np.datetime64(0, "D") + days)

@@ -34,6 +34,8 @@ from bayesknn.tables.table import Table, mask, question_header
 if TYPE_CHECKING:
     import pandas
 
+# Records of a CSV file: the number of the line in which each ends, and its fields.
+Records = list[tuple[int, list[str]]]
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 # In order of preference where two of them cut the lines equally well.
 _SEPARATORS = (";", "\t", "|", ",")
@@ -104,7 +106,7 @@ def read_table(
         records = {each: _first_records(decoded, each) for each in {*_SEPARATORS, separator or ","}}
         separator = separator or _find_separator(records)
         if header_row is None:
-            _reject_titles(path, decoded, records)
+            _reject_titles(path, records)
         frame = _parse_csv(path, decoded, separator, records[separator], remarks)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows")
@@ -190,7 +192,7 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
 
 
 def _parse_csv(
-    path: Path, content: str, separator: str, records: list[list[str]], remarks: list[Remark]
+    path: Path, content: str, separator: str, records: Records, remarks: list[Remark]
 ) -> pandas.DataFrame:
     """Read a CSV file as words; remarks tell what is left out."""
     import pandas
@@ -200,7 +202,7 @@ def _parse_csv(
             f"the header of {path} cannot be read: it has a name of more than "
             f"{csv.field_size_limit():,} characters, or a quotation mark that is not closed"
         )
-    names = _check_names(path, records[0], remarks)
+    names = _check_names(path, records[0][1], remarks)
     with warnings.catch_warnings():
         # pandas drops the fields that exceed the header with no more than this warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -225,39 +227,36 @@ def _parse_csv(
     return _cut_footer(frame, path.name, remarks)
 
 
-def _find_separator(records: Mapping[str, list[list[str]]]) -> str:
+def _find_separator(records: Mapping[str, Records]) -> str:
     """Return what cuts most of the first lines into as many fields as the header, and into most."""
 
     def judge(separator: str) -> tuple[float, int]:
-        lengths = [len(record) for record in records[separator]] or [1]
+        lengths = [len(record) for _, record in records[separator]] or [1]
         return (lengths.count(lengths[0]) / len(lengths), lengths[0]) if lengths[0] > 1 else (0, 1)
 
     best = max(_SEPARATORS, key=judge)
     return best if judge(best)[1] > 1 else ","
 
 
-def _first_records(content: str, separator: str) -> list[list[str]]:
-    """Cut the first hundred lines into fields."""
-    records: list[list[str]] = []
+def _first_records(content: str, separator: str) -> Records:
+    """Cut the first hundred lines into fields; return them with the numbers of the lines."""
+    records: Records = []
     reader = csv.reader(io.StringIO(content), delimiter=separator)
     with suppress(csv.Error):  # what was read until there has to do; pandas will say what is wrong
-        for record in islice(filter(None, reader), 101):
-            records.append(record)  # noqa: PERF402
+        records.extend((reader.line_num, record) for record in islice(filter(None, reader), 101))
     return records
 
 
-def _reject_titles(path: Path, content: str, records: Mapping[str, list[list[str]]]) -> None:
+def _reject_titles(path: Path, records: Mapping[str, Records]) -> None:
     """Raise ValueError if lines above the names of the columns are a title."""
-    if any(len(each[0]) > 1 for each in records.values() if each):
+    if any(len(each[0][1]) > 1 for each in records.values() if each):
         return
     for separator in _SEPARATORS:
-        reader = csv.reader(io.StringIO(content), delimiter=separator)
-        with suppress(csv.Error):
-            sizes = [(reader.line_num, len(row)) for row in islice(reader, 101) if row]
-            lengths = [n for _, n in sizes]
-            common = max(set(lengths), key=lengths.count)
-            if common > 1 and len(sizes) > 2:
-                _check_header(path, [(i, n) for i, n in sizes if n in (1, common)])
+        sizes = [(line, len(record)) for line, record in records[separator]]
+        lengths = [n for _, n in sizes]
+        common = max(set(lengths), key=lengths.count, default=0)
+        if common > 1 and len(sizes) > 2:
+            _check_header(path, [(i, n) for i, n in sizes if n in (1, common)])
 
 
 def _check_header(path: Path, sizes: list[tuple[int, int]]) -> None:

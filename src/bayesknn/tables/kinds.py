@@ -243,10 +243,6 @@ class Text:
         dtype = pandas.CategoricalDtype([*self.levels, self.unseen], ordered=self.is_ordered)
         return names.mask(other, self.unseen).astype(dtype)
 
-    def show(self, value: str) -> str:
-        """Return a name as it stands in a sentence."""
-        return repr(shorten(value))
-
 
 @dataclass(frozen=True)
 class Truth(Text):

@@ -175,6 +175,8 @@ def test_a_title_above_the_names(tmp_path, name):
         read_table(path)
     assert list(read_table(path, header_row=4).frame) == ["x", "z", "y"]
     assert len(read_table(path, header_row=4).frame) == 6
+    with pytest.raises(ValueError, match="has no row 99 with the names of columns"):
+        read_table(path, header_row=99)
 
 
 def test_codes_and_units_are_doubted(write):

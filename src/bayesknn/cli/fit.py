@@ -61,7 +61,7 @@ def _choice(option: str, choices: Sequence[str], help: str) -> Any:
     help="Dates or numbers: also evaluate on the last fifth of the rows, predicted from those "
     "before.",
 )
-@column_option("--weights", help="Weights of the rows, for the default model; above 0.")
+@column_option("--weights", help="Weights of the rows, for the default model; 0 or more.")
 @click.option(
     "--scale/--no-scale",
     default=True,

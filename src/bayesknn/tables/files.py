@@ -49,6 +49,7 @@ _MOST_NOTED = 10
 _MOST_ROWS = 2**20
 # First rows of a file that may be a title above the names of the columns.
 _MOST_TITLES = 20
+_NO_HEADER = "{} has no row {} with the names of columns"
 
 
 class TooLargeError(ValueError):
@@ -103,6 +104,8 @@ def read_table(
     else:
         decoded = _decode(path, content, encoding)
         decoded = "\n".join(decoded.split("\n")[(header_row or 1) - 1 :])
+        if not decoded.strip():
+            raise ValueError(_NO_HEADER.format(path, header_row))
         records = {each: _first_records(decoded, each) for each in {*_SEPARATORS, separator or ","}}
         separator = separator or _find_separator(records)
         if header_row is None:
@@ -337,7 +340,7 @@ def _parse_excel(
         )
     cells = [row for number, row in rows if number >= (header_row or 1)]
     if not cells:
-        raise ValueError(f"{path} has no row {header_row} with the names of columns")
+        raise ValueError(_NO_HEADER.format(path, header_row))
     sheet = pandas.DataFrame(cells, dtype=object).fillna(math.nan).dropna(how="all", axis=1)
     header = ["" if value != value else str(value) for value in sheet.iloc[0]]
     names = _check_names(path, header, remarks)

@@ -331,7 +331,11 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         frame = as_table(X, self.missing_).frame
         few: list[Remark] = []
         mostly: list[Remark] = []
-        for name, kind in self._of_text().items():
+        then = ": they count as rare ones"
+        if not self.indicators:
+            then = ": they count as none of the known ones"
+        for name in self.categorical_:
+            kind = self.columns_[name].kind
             is_new = (measured[name] == kind.unseen).to_numpy()
             if is_new.any():
                 names = kind.name_cells(frame[name][is_new]).unique()[:2]
@@ -340,7 +344,7 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 is_most = 2 * is_new.sum() > measured[name].notna().sum()
                 severity, told = (WARNING, mostly) if is_most else ("note", few)
                 what = f"{which}holds categories that training did not see"
-                told.append(on_column("unseen", name, what, where, f": {self._unseen}", severity))
+                told.append(on_column("unseen", name, what, where, then, severity))
         shifts = self._describe_shifts(measured, which)
         remarks = [*self._describe_gaps(measured, which), *few, *shifts, *mostly]
         return leave_out(remarks, self.ignore)
@@ -364,16 +368,6 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
     def categorical_(self) -> list[str]:
         """Columns that are compared."""
         return [name for name in self.kinds_ if not self.columns_[name].kind.is_measured]
-
-    @property
-    def _unseen(self) -> str:
-        """What becomes of a category that training did not see."""
-        if self.indicators:
-            return "they count as rare ones"
-        return "they count as none of the known ones"
-
-    def _of_text(self) -> dict[str, Text]:
-        return {name: self.columns_[name].kind for name in self.categorical_}
 
     def _read_options(self, table: Table) -> dict[str, list[str]]:
         """Return the columns named by each option; reject others and options that contradict."""

@@ -122,6 +122,16 @@ def test_categories_that_training_did_not_see_are_warned_of_once(classifier):
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("classifier", [ROBUST, TableModel(classifier=ROBUST)])
+def test_a_report_warns_on_its_page(classifier, tmp_path, recwarn):
+    table = two_columns(60).assign(town=["a", "b", "c"] * 20)
+    X, y = table[["x", "town"]], table["y"]
+    model = clone(classifier).fit(X, y)
+    path = write_report(model, X, y, X.assign(town="z"), y, out=tmp_path / "r.html", compare=False)
+    assert "holds categories that training did not see in 60 rows" in path.read_text("utf-8")
+    assert not recwarn.list
+
+
 def test_classes_without_a_value_are_rejected(tmp_path):
     table = two_columns(30)
     y = np.array(table["y"].tolist(), dtype=object)

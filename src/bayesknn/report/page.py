@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 import re
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
@@ -108,16 +109,19 @@ def write_report(
     ...     "confusion matrix" in path.read_text(encoding="utf-8")
     True
     """
-    analysis = analyse_fitted(
-        model, X, y, X_test, y_test, groups, time, level=level, compared=compare
-    )
-    page = render_report(
-        analysis,
-        source=f"{len(analysis.training.rows):,} rows of {type(X).__name__}",
-        command=f"model = {model!r}.fit(X, y)\nwrite_report(model, X, y)",
-        predict_command="model.predict_summary(X_new)",
-        files={},
-    )
+    with warnings.catch_warnings():
+        # The page warns of new rows; a classifier would do it again for each of its sections.
+        warnings.simplefilter("ignore", UserWarning)
+        analysis = analyse_fitted(
+            model, X, y, X_test, y_test, groups, time, level=level, compared=compare
+        )
+        page = render_report(
+            analysis,
+            source=f"{len(analysis.training.rows):,} rows of {type(X).__name__}",
+            command=f"model = {model!r}.fit(X, y)\nwrite_report(model, X, y)",
+            predict_command="model.predict_summary(X_new)",
+            files={},
+        )
     path = Path(out)
     path.write_text(page, encoding="utf-8", newline="")
     return path

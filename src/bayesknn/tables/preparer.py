@@ -258,10 +258,12 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         preparer.identifiers_, preparer.remarks_, preparer.missing_ = [], [], ()
         preparer.target_, preparer.target_kind_, preparer.fills_ = "", None, fills
         # Whatever is neither a number nor a date is a category here.
-        kinds = {name: kind_of(column)() for name, column in frame.items()}
-        kinds = {
-            n: k if k.name in ("number", "date", "truth") else Text() for n, k in kinds.items()
-        }
+        kinds: dict[str, Any] = {}
+        for name, column in frame.items():
+            kind = kind_of(column)()
+            if kind.name not in ("number", "date"):
+                kind = (kind if kind.name == "truth" else Text()).learn(column)
+            kinds[name] = kind
         measured = frame.assign(
             **{name: k.read(frame[name]) for name, k in kinds.items() if k.is_measured}
         )
@@ -336,7 +338,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
             then = ": they count as none of the known ones"
         for name in self.categorical_:
             kind = self.columns_[name].kind
-            is_new = (measured[name] == kind.unseen).to_numpy()
+            # A classifier without a preparer is given the cells as they are.
+            is_new = (kind.read(frame[name]) == kind.unseen).to_numpy()
             if is_new.any():
                 names = kind.name_cells(frame[name][is_new]).unique()[:2]
                 examples = " and ".join(repr(shorten(each)) for each in names)

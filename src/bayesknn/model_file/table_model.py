@@ -122,7 +122,7 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         # A feature may be called as the classes are, which new rows must not be scored by.
         name = str(getattr(y, "name", None) or "class")
         self.target_ = preparer.target_ or free_name(name, preparer.columns_, "{}_")
-        classes, labels = check_labels(y, len(measured), min_class_size=1)
+        classes, labels = check_labels(y, len(measured))
         checked = check_table(
             measured,
             {name: preparer.columns_[name].kind for name in measured},

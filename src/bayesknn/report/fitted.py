@@ -91,7 +91,7 @@ def analyse_fitted(
             f"a pipeline or a table model that ends with one; got a {type(last).__name__}"
         )
     check_is_fitted(last)
-    names, numbers = check_labels(y, min_class_size=1)
+    names, numbers = check_labels(y)
     classes = names[numbers]
     folds = Folds(_check_same_groups(last, groups, classes), time)
     table = _with_classes(X, "X", classes)

@@ -167,3 +167,14 @@ def test_of_noise_left_out_scores_say_what_new_rows_show(members, share):
     assert -0.05 < loss - entropy < 0.05, found
     # Where nothing separates the classes, deciding is an error: half of the decided rows are wrong.
     assert decided < 0.05 and wrong <= decided, found
+
+
+@pytest.mark.filterwarnings("ignore:class .* one row")
+def test_tables_of_which_a_fold_leaves_next_to_nothing():
+    """One row outside the largest group is an error; equal rows outside a fold are none."""
+    y, groups = np.arange(9) % 2, np.arange(9) == 0
+    X = np.arange(9.0)[:, None]
+    for members in (("robust",), ("additive",)):
+        with pytest.raises(ValueError, match="one row alone lies outside the largest group"):
+            make(members).fit(X, y, groups=groups)
+        assert np.isfinite(make(members).fit([[0, 0], [0, 0], [1, 0]], [0, 1, 0]).loo_proba_).all()

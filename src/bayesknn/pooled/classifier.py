@@ -310,7 +310,13 @@ class PooledNeighborsClassifier(
         views = zip(VIEWS, seeds[1:], strict=True)
         settings = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
         rng = np.random.default_rng(seeds[0])
-        return assign_folds(sample.labels, n_folds, rng, sample.groups), settings
+        folds = assign_folds(sample.labels, n_folds, rng, sample.groups)
+        if len(folds) - np.bincount(folds).max() < 2:
+            raise ValueError(
+                "one row alone lies outside the largest group or fold: members are fitted without "
+                "each fold, to two rows at least"
+            )
+        return folds, settings
 
     def _fit_members(
         self,

@@ -85,8 +85,9 @@ class AdditiveView:
         raw = self._trace(table)
         self.scale = _find_scale(raw, weights)
         points = _standardise(raw, self.scale)
-        # Slopes under a ridge lie in the space that the rows span.
-        basis = span_rows(points) if points.shape[1] > len(points) else None
+        # Slopes under a ridge lie in the space that the rows span, if any is not 0.
+        is_wide = points.shape[1] > len(points) and points.any()
+        basis = span_rows(points) if is_wide else None
         points = points if basis is None else points @ basis
         # At scikit-learn's C from next to nothing to next to no penalty; each starts from the one
         # before.

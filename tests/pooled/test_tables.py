@@ -176,7 +176,7 @@ def test_companions_alone_have_intervals_and_typicality():
 
 
 def test_refusals_name_what_was_wrong():
-    with pytest.raises(ValueError, match="no class has two rows"):
+    with pytest.raises(ValueError, match="no class is in two rows"):
         PooledNeighborsClassifier().fit(np.eye(3), ["a", "b", "c"])
     clf = PooledNeighborsClassifier(("robust",)).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="joint draws.*BayesianKNeighborsClassifier"):

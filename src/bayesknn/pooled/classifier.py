@@ -54,7 +54,7 @@ from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.predictive import take_largest
 from bayesknn.sureness.calibration import shift_probabilities
 from bayesknn.sureness.counts import counts_of_probabilities
-from bayesknn.sureness.groups import name_unscored
+from bayesknn.sureness.groups import find_scored, name_unscored
 from bayesknn.sureness.intervals import KINDS_OF_INTERVAL
 
 # Rows that are predicted between two steps of the progress bar. Fewer are searched slower.
@@ -660,8 +660,8 @@ def _keep_weighted_classes(
             f"only class {show(classes[kept[0]])} has rows of positive sample_weight; "
             "classification needs at least two classes"
         )
-    if sizes.max() < 2:
-        raise ValueError("no class has two rows: probabilities could not be compared with labels")
+    # Raises ValueError if no class has two rows of positive weight.
+    find_scored(labels[weights > 0], None)
     indices = np.zeros(len(classes), np.intp)
     indices[kept] = np.arange(len(kept))
     return classes[kept], indices[labels]

@@ -14,11 +14,11 @@ probabilities are, and the mean squared error is v divided by the correlation of
 
 Where many columns do not matter, rows that are near by the distance are not near in the one that
 does. Rows that are near along a single column c show its effect: v_c and se_c are the same as v and
-se over pairs up to 3, or up to 10, rows apart in the order of the column. A column is significant
-if z_c = v_c / se_c exceeds z_0, the normal quantile of a one-sided test at 5 % divided by the
-number of columns. A barely significant v_c is mostly chance, so that it is reduced to
-(1 - (z_0 / z_c)^2) v_c. The effects of significant columns are added. The mean squared error that
-intervals allow for is the part ``bound`` of p (1 - p)::
+se over pairs up to 3, or up to 10, rows apart in the order of the column. Intervals allow for a
+column if z_c = v_c / se_c exceeds z_0, the normal quantile at 5 % divided by the number of columns.
+A v_c barely above it is mostly chance, so that it is reduced to (1 - (z_0 / z_c)^2) v_c. The
+effects of these columns are added. The mean squared error that intervals allow for is the part
+``bound`` of p (1 - p)::
 
     near     = max(v, 0) / rho + min(v, 0) + se
     cautious = min((max(v, 0) + se) / rho, s)
@@ -29,6 +29,9 @@ with rho at least 1/5 and at most 1, and s = sum w_ij (p_i - m)^2 / sum w_ij p_i
 largest error that is in proportion to p - m. If v is not distinguishable from 0, the variance of
 the mean of so many votes remains, 1.5 / votes. The constants are empirical; ``docs/intervals.md``
 has what was measured.
+
+A warning names the column with the largest z_c, relative to a stricter limit that noise exceeds in
+at most 5 % of tables: see :func:`find_misfit`.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammaincinv, ndtri
 
 from bayesknn._utils.jit import kernel
 from bayesknn.sureness.groups import correlate_relatives, count_alike, weigh_relatives
@@ -94,7 +97,7 @@ class ResidualCorrelation(NamedTuple):
     n_votes : float
         Number of votes that a probability rests on.
     column : int or None
-        Column on which the residuals depend most, None where no column is significant.
+        Column on which the residuals depend most, None where no column is significant at 5 %.
     error_rates : ndarray of shape (n_levels,)
         Entry j is the error rate of leave-one-out probabilities within 2^-j of 0 or 1.
     within : float
@@ -115,13 +118,13 @@ class Misfit(NamedTuple):
 
     Attributes
     ----------
-    column : int
-        The most significant column.
+    column : int or None
+        The most significant column, None where none is significant at 5 %.
     bound : float
         Mean squared error that the columns show together, as a part of p (1 - p).
     """
 
-    column: int
+    column: int | None
     bound: float
 
 
@@ -183,7 +186,7 @@ def correlate_residuals(
         alike += both @ (away * away[j]).sum(axis=1)
         signal += both @ (away**2).sum(axis=1)
     scale = max(scale, 1e-300)
-    squares = _sum_squares(products, groups, rows, pairs.neighbors)
+    squares = (_add_by_groups(products, groups, rows, pairs.neighbors) ** 2).sum()
     value, error = np.clip(products.sum() / scale, -1.0, 1.0), np.sqrt(2.0 * squares) / scale
     likeness = np.clip(alike / max(signal, 1e-300), _MIN_LIKENESS, 1.0)
     near = max(value, 0.0) / likeness + min(value, 0.0) + error
@@ -200,15 +203,28 @@ def correlate_residuals(
     return ResidualCorrelation(float(value), float(error), bound, votes, column, rates, within)
 
 
-def _sum_squares(
+def _add_by_groups(
     products: np.ndarray, groups: np.ndarray | None, i: np.ndarray, j: np.ndarray
-) -> float:
-    """Return the sum of the squared products, those of the same two groups added up before."""
+) -> np.ndarray:
+    """Return the products, those of rows of the same two groups added up."""
     if groups is None:
-        return float((products**2).sum())
+        return products
     codes = groups[i].astype(np.int64) * (int(groups.max()) + 1) + groups[j]
-    _, place = np.unique(codes, return_inverse=True)
-    return float((np.bincount(place.ravel(), products.ravel()) ** 2).sum())
+    _, index = np.unique(codes, return_inverse=True)
+    return np.bincount(index.ravel(), products.ravel())
+
+
+def _find_quantile(level: float, products: np.ndarray, gap: int) -> float:
+    """Return a quantile of the standardised sum of products of rows up to ``gap`` rows apart.
+
+    Residuals are independent, but one residual is in many products, so that the sum is skewed: its
+    third cumulant counts the triangles of pairs. Its distribution is approximated by the gamma
+    distribution of the same skewness.
+    """
+    squares = products**2
+    n_pairs = squares.sum() ** 2 / (squares**2).sum()
+    shape = 4.0 * n_pairs / (3.0 * (gap - 1)) ** 2
+    return float((gammaincinv(shape, level) - shape) / np.sqrt(shape))
 
 
 def _variances(probabilities: np.ndarray) -> np.ndarray:
@@ -261,7 +277,8 @@ def find_misfit(
     Returns
     -------
     Misfit or None
-        None if no column is significant at 5 % after their number.
+        None if no column exceeds z_0. A column is named if its z_c exceeds the quantile of
+        :func:`_find_quantile` at 5 % divided by the number of columns and of gaps.
 
     Examples
     --------
@@ -284,7 +301,9 @@ def find_misfit(
     if groups is not None and voters is not None and pairs is not None:
         without, voters = pairs.predict_without_pair, None
     least = ndtri(1.0 - 0.05 / max(p, 1))
-    sums, errors, largest, column = (np.zeros(len(_GAPS)) for _ in range(4))
+    level = 1.0 - 0.05 / max(len(_GAPS) * p, 1)
+    sums, errors, largest = (np.zeros(len(_GAPS)) for _ in range(3))
+    column, ratio = None, 1.0
     for c in range(p):
         order = rows[np.lexsort((columns[rows, c], folds[rows]))]
         is_voter = np.zeros((max(_GAPS), len(rows)), np.bool_)
@@ -311,15 +330,18 @@ def find_misfit(
             if gap not in _GAPS:
                 continue
             products, first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
-            total, squares = products.sum(), _sum_squares(products, groups, first, second)
-            if total > least * np.sqrt(squares):
-                at, z = _GAPS.index(gap), total / np.sqrt(squares)
+            merged = _add_by_groups(products, groups, first, second)
+            total, error = products.sum(), float(np.sqrt((merged**2).sum()))
+            if total > least * error:
+                at, z = _GAPS.index(gap), total / error
                 sums[at] += total / scale * (1.0 - (least / z) ** 2)
                 if z > largest[at]:
-                    largest[at], errors[at], column[at] = z, np.sqrt(squares) / scale, c
+                    largest[at], errors[at] = z, error / scale
+                if z > ratio * (quantile := _find_quantile(level, merged, gap)):
+                    column, ratio = c, z / quantile
     if not largest.any():
         return None
-    return Misfit(int(column[largest.argmax()]), float((sums + errors).max()))
+    return Misfit(column, float((sums + errors).max()))
 
 
 @kernel

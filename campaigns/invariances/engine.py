@@ -159,8 +159,8 @@ def prior_range(case: Case) -> Iterator[Compared]:
     gap = find_difference(narrow.predict_proba(case.new), far.predict_proba(case.new))
     # Nodes of the average are condensed, and errors of the coherent posterior are simulated.
     yield Compared("beta_max", gap, beyond + 5e-3)
-    if not narrow.diagnostics_["warnings"]:
-        yield Compared("mass beyond beta_max without a warning", beyond, 0.3)
+    if not any("beta_max" in warning for warning in narrow.diagnostics_["warnings"]):
+        yield Compared("mass beyond beta_max without a warning of it", beyond, 0.3)
     many = fit(case, **given, max_neighbors=2 * k_max)
     beyond = float(many.k_probabilities_[k_max:].sum())
     gap = find_difference(narrow.predict_proba(case.new), many.predict_proba(case.new))

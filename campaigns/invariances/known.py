@@ -34,11 +34,10 @@ def _is_bayesian(case: Any) -> bool:
     return case.options["classifier"] != "pooled"
 
 
-KNOWN: tuple[Known, ...] = (
-    Known(
-        "nothing to learn",
-        "",
-        "the model's probability given all other labels: of equal classes the row's own is smaller",
-        _is_bayesian,
-    ),
+_OWN_CLASS = (
+    "the model's probability given all other labels: of equal classes the row's own is smaller"
+)
+KNOWN: tuple[Known, ...] = tuple(
+    Known("nothing to learn", f": {score}", _OWN_CLASS, _is_bayesian)
+    for score in ("error", "AUC", "log-loss")
 )

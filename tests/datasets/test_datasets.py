@@ -102,7 +102,7 @@ def test_frames_hold_the_same_values(load):
 @pytest.mark.parametrize("name", sorted(_loaders.SHA256))
 def test_a_changed_file_is_refused(name, monkeypatch):
     monkeypatch.setitem(_loaders.SHA256, name, "0" * 64)
-    with pytest.raises(ValueError, match=f"{name} was changed.*reinstall bayesknn") as error:
+    with pytest.raises(ValueError, match=f"{name} has changed.*reinstall bayesknn") as error:
         _loaders.read_table(name)
     assert "\n" not in str(error.value)
 

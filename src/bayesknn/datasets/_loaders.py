@@ -1,7 +1,7 @@
 """Ripley's data, the Pima women and the glass fragments (Sections 1.2 and 4).
 
-Files whose SHA-256 is not the recorded one are refused: the exact numbers of the paper's tables
-hold for exactly these bytes.
+The loaders raise if the SHA-256 of a file differs from the recorded one, because the numbers of the
+paper are reproduced exactly only from unchanged files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ SHA256 = {
     "ripley_test.csv": "8d023cd6613ece33be6e51a1e5084119a174208290517dde38cf3f782300344d",
     "ripley_train.csv": "ae9da22671c9bd8c7f8387ffbdf3f6bf2356dc23705d3a8b6952ed687a7db48e",
 }
-# Training rows of the glass data: the paper's 89 of 185, and as large a part of all 214.
+# Number of training rows of the glass data: the paper's 89 of 185 rows, and the same proportion of
+# all 214 rows.
 _N_TRAIN = {"merged": 89, "raw": 103}
 
 
@@ -33,7 +34,7 @@ def load_ripley(*, as_frame: bool = False) -> Bunch:
     Parameters
     ----------
     as_frame : bool, default=False
-        Return pandas objects in place of arrays.
+        Return pandas objects instead of arrays.
 
     Returns
     -------
@@ -54,12 +55,12 @@ def load_ripley(*, as_frame: bool = False) -> Bunch:
 
 
 def load_pima(*, as_frame: bool = False) -> Bunch:
-    """Load the Pima diabetes data as the paper splits them.
+    """Load the Pima diabetes data with the paper's split into training and test rows.
 
     Parameters
     ----------
     as_frame : bool, default=False
-        Return pandas objects in place of arrays.
+        Return pandas objects instead of arrays.
 
     Returns
     -------
@@ -89,19 +90,21 @@ def load_glass(
     Parameters
     ----------
     random_state : int, RandomState, Generator or None, default=0
-        Decides the partition. An int always gives the same one; ``None`` a fresh one.
+        Source of the random partition. An int gives the same partition in every call, ``None`` a
+        new one each time.
     classes : {"merged", "raw"}, default="merged"
         ``"merged"``: the paper's four classes WinF, WinNF, Veh and Con+Tabl, without the 29
-        Head rows, split 89 / 96. ``"raw"``: all six classes and 214 rows, split 103 / 111.
+        Head rows, split into 89 training and 96 test rows. ``"raw"``: all six classes and 214
+        rows, split into 103 and 111.
     as_frame : bool, default=False
-        Return pandas objects in place of arrays.
+        Return pandas objects instead of arrays.
 
     Returns
     -------
     sklearn.utils.Bunch
         ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``feature_names``, ``target_names``,
-        ``DESCR``, and ``train_rows`` and ``test_rows``: the rows of the 214, counted from 0.
-        The partition is not stratified, as the paper's was not.
+        ``DESCR``, and ``train_rows`` and ``test_rows``, the indices of these rows among all 214.
+        Like the paper's, the partition is not stratified by class.
 
     Examples
     --------
@@ -119,13 +122,14 @@ def load_glass(
     if classes == "merged":
         rows = np.flatnonzero(labels != "Head")
         labels = np.where(np.isin(labels, ["Con", "Tabl"]), "Con+Tabl", labels)
-    # RandomState because its streams are frozen: a seed means the same partition for ever.
+    # An int seeds a RandomState, because NumPy guarantees its stream: the same seed gives the same
+    # partition with every version of NumPy.
     if isinstance(random_state, np.random.Generator):
         rng: np.random.Generator | np.random.RandomState = random_state
     else:
         rng = check_random_state(random_state)
     rows = rng.permutation(rows)
-    # Within each part the rows keep the order of the file.
+    # Sorting keeps the rows of each part in the order of the file.
     parts = np.sort(rows[: _N_TRAIN[classes]]), np.sort(rows[_N_TRAIN[classes] :])
     train, test = (Table(table.X[part], labels[part], table.feature_names) for part in parts)
     result = _bunch(train, test, f"glass_{classes}", as_frame)
@@ -134,7 +138,7 @@ def load_glass(
 
 
 class Table(NamedTuple):
-    """The numeric columns of a file, its last column, and the names of the numeric ones."""
+    """Content of a packaged file: the numeric columns, the labels and the names of the columns."""
 
     X: np.ndarray
     labels: np.ndarray
@@ -142,23 +146,24 @@ class Table(NamedTuple):
 
 
 def read_table(name: str) -> Table:
-    """Read one packaged file whose last column is the label.
+    """Read a packaged CSV file whose last column is the label.
 
     Parameters
     ----------
     name : str
-        A key of ``SHA256``.
+        File name, a key of ``SHA256``.
 
     Returns
     -------
     Table
-        ``X`` of float64, ``labels`` of strings as they stand in the file.
+        ``X`` has dtype float64, ``labels`` holds the strings of the file unchanged.
     """
     content = _read(name)
     digest = hashlib.sha256(content).hexdigest()
     if digest != SHA256[name]:
         raise ValueError(
-            f"{name} was changed: its SHA-256 is {digest}, not {SHA256[name]}; reinstall bayesknn"
+            f"{name} has changed since it was packaged: its SHA-256 is {digest}, not "
+            f"{SHA256[name]}; reinstall bayesknn"
         )
     header, *rows = csv.reader(content.decode("ascii").splitlines())
     X = np.array([row[:-1] for row in rows], dtype=np.float64)
@@ -166,7 +171,7 @@ def read_table(name: str) -> Table:
 
 
 def _bunch(train: Table, test: Table, name: str, as_frame: bool) -> Bunch:
-    """Put a training and a test table together with the description of that name."""
+    """Return a Bunch of a training and a test table and the description in the file ``name``."""
     parts: dict[str, Any] = {
         "X_train": train.X,
         "y_train": train.labels,

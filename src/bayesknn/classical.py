@@ -3,9 +3,10 @@
 A new point takes the most common class among its k nearest training points; "whenever ties occur,
 they are resolved by decreasing the number k of neighbours until the problem disappears".
 
-Decreasing k until one class leads alone leads back to the last vote that was decided. So one pass
-outwards over the ranks, which remembers that vote, knows the decision at every k, and the whole
-leave-one-out curve costs one reading of the neighbour lists.
+Decreasing k until one class leads gives the vote of the largest k' <= k at which there is no tie.
+:func:`walk_votes` therefore adds one neighbour after another and keeps the last vote without a tie:
+a single pass over the neighbour lists gives the decision at every k, and with it the whole
+leave-one-out curve.
 """
 
 from __future__ import annotations
@@ -35,42 +36,44 @@ from bayesknn.sureness.groups import find_scored, name_unscored
 class ClassicalKNeighborsClassifier(
     VersionMixin, ContributionsMixin, ClassifierMixin, BaseEstimator
 ):
-    """Vote of the k nearest neighbours, k given or chosen by leave-one-out error.
+    """Majority vote of the k nearest neighbours, with k given or chosen by leave-one-out error.
 
-    Ties are resolved by decreasing k until the vote is decided. Neighbours are ordered by
-    (distance, key of the row), so nothing depends on the search structure.
+    A tied vote is resolved by decreasing k until one class leads. Equally distant neighbours are
+    ordered by a fixed pseudo-random key of their row, so that the result does not depend on the
+    algorithm of the neighbour search.
 
     Parameters
     ----------
     n_neighbors : int or "loo", default="loo"
-        The number k of neighbours, at most n - 1; or ``"loo"``: the smallest k with the least
-        leave-one-out error among 1..``max_neighbors``.
+        The number k of neighbours, at most n - 1. ``"loo"`` chooses the smallest k that minimises
+        the leave-one-out error over 1..``max_neighbors``.
     metric : str or callable, default="euclidean"
         Any metric of :meth:`bayesknn.graph.NeighborGraph.from_points`.
     metric_params : dict, optional
         Parameters of the metric.
     max_neighbors : int, optional
-        Largest k of the leave-one-out curve, at most n - 1. By default it is ``n_neighbors``
-        where that is a number; for ``"loo"`` as in :class:`BayesianKNeighborsClassifier`.
+        Largest k of the leave-one-out curve, at most n - 1. The default is ``n_neighbors`` if
+        that is a number, and otherwise the default of :class:`BayesianKNeighborsClassifier`.
     n_jobs : int, optional
-        Threads for the neighbour search, -1 for all cores. The result does not depend on it.
+        Number of threads for the neighbour search, -1 for all cores. The result does not depend
+        on it.
 
     Attributes
     ----------
     n_neighbors_ : int
-        The k in use.
+        The k used for prediction.
     k_ : int
-        The same, by its short name.
+        Short name of ``n_neighbors_``.
     loo_errors_ : ndarray of shape (max_neighbors,)
-        Entry k - 1 is the leave-one-out error rate on the training points at k.
+        Leave-one-out error rates on the training points; entry k - 1 is the rate at k.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The distinct labels in increasing order.
     graph_ : NeighborGraph
-        The training points' neighbours.
+        Neighbours of the training points up to the largest k of the curve.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns of the X passed to ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Column names of the X passed to ``fit``, if all of them are strings.
 
     Examples
     --------
@@ -100,24 +103,25 @@ class ClassicalKNeighborsClassifier(
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> ClassicalKNeighborsClassifier:
-        """Sort the training points' neighbours and compute the leave-one-out errors.
+        """Find the neighbours of the training points and compute the leave-one-out errors.
 
         Parameters
         ----------
         X : array-like or frame of shape (n, p)
             Training points; distances of shape (n, n) for ``metric="precomputed"``.
         y : array-like of shape (n,)
-            Their labels: at least two classes, one of them of at least two points. A class of one
-            point votes, and does not count in the errors.
+            Labels of the training points. At least two classes are required, one of them with at
+            least two points. The only point of a class votes, but is omitted from the error rates,
+            because leave-one-out can never predict its class.
         groups : array-like of shape (n,), optional
-            Rows that belong together, such as the visits of a patient, where new rows come from new
-            groups: no row votes for another one of its group. A class of one group alone does not
-            count in the errors.
+            Group of each row, such as the patient of a visit, if new rows will come from new
+            groups. Rows of one group are no neighbours of each other. A class that occurs in one
+            group only is omitted from the error rates.
 
         Returns
         -------
         ClassicalKNeighborsClassifier
-            Itself.
+            The fitted classifier itself.
         """
         check_n_jobs(self.n_jobs)
         classes, labels, groups = check_training(X, y, groups)
@@ -134,16 +138,17 @@ class ClassicalKNeighborsClassifier(
         errors = np.array([np.mean((votes.argmax(axis=1) != labels)[scored]) for votes in walk])
         for warning in name_unscored(classes, labels, groups):
             warnings.warn(warning, stacklevel=2)
-        # Last, so that a fitted classifier is still whole when its next fit is refused: from here
-        # on nothing can fail but the names of the columns, which are looked at before any is kept.
+        # This check is the last statement that can raise. Attributes are set after it, so that a
+        # fitted classifier keeps its previous fit if a new call of fit raises.
         check_column_names(self, X)
-        # argmin takes the first, that is the smallest k.
+        # np.argmin returns the first minimum, hence the smallest k.
         k = int(np.argmin(errors)) + 1 if self._is_loo() else int(self.n_neighbors)
         self.classes_: np.ndarray = classes
         self._labels = labels
         self._params_of_fit = self.get_params(deep=False)
         self.graph_ = graph
-        # The graph of this k alone, so that predicting does not search up to k_max.
+        # The graph for prediction has only the first k ranks, so that queries search k neighbours
+        # of a new point instead of k_max.
         assert graph.distances is not None
         self._voters = NeighborGraph(graph.neighbors[:k], graph.distances[:k], graph.index)
         self.loo_errors_: np.ndarray = errors
@@ -152,12 +157,12 @@ class ClassicalKNeighborsClassifier(
 
     @property
     def k_(self) -> int:
-        """The k in use, as ``n_neighbors_``."""
+        """Number of neighbours used for prediction, equal to ``n_neighbors_``."""
         return self.n_neighbors_
 
     @by_blocks
     def predict(self, X: Any) -> np.ndarray:
-        """Class that wins the vote, ties resolved by decreasing k.
+        """Return the class with the most votes for each point, with ties resolved by decreasing k.
 
         Parameters
         ----------
@@ -167,16 +172,17 @@ class ClassicalKNeighborsClassifier(
         Returns
         -------
         ndarray of shape (m,)
+            Predicted labels.
         """
         winners = self._count_votes(X).argmax(axis=1)
         return self.classes_[winners]
 
     @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Each class's proportion of the votes that decided, in the order of ``classes_``.
+        """Return the class proportions among the neighbours that decide the vote.
 
-        These are the proportions among the k nearest neighbours or, where those are tied, among the
-        largest smaller number of neighbours that is not: the vote that :meth:`predict` counts.
+        These are the k nearest neighbours. If their vote is tied, they are the k' nearest ones for
+        the largest k' < k without a tie, as in :meth:`predict`.
 
         Parameters
         ----------
@@ -186,6 +192,7 @@ class ClassicalKNeighborsClassifier(
         Returns
         -------
         ndarray of shape (m, n_classes)
+            Class proportions, with columns in the order of ``classes_``.
         """
         counts = self._count_votes(X)
         return counts / counts.sum(axis=1, keepdims=True)
@@ -210,9 +217,11 @@ class ClassicalKNeighborsClassifier(
         try:
             k = check_count(self.n_neighbors, "n_neighbors", 1, most)
         except ValueError as error:
-            raise ValueError(f'{error} (X has {n} rows); or "loo"') from None
+            raise ValueError(f'{error} (X has {n} rows); it may also be "loo"') from None
         if k_max is not None and k_max < k:
-            raise ValueError(f"max_neighbors is {k_max}, less than n_neighbors, which is {k}")
+            raise ValueError(
+                f"max_neighbors must be at least n_neighbors, which is {k}, got {k_max}"
+            )
         return k_max or k
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -233,25 +242,28 @@ class ClassicalKNeighborsClassifier(
 
 
 def walk_votes(neighbors: np.ndarray, labels: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
-    """Yield the votes for each class at rising k, once ties are resolved.
+    """Yield the class counts that decide the vote, for k = 1, 2, ... neighbours.
 
     Parameters
     ----------
-    neighbors : ndarray of shape (k, m)
+    neighbors : ndarray of shape (k_max, m)
+        Training rows nearest to each of m points, the nearest first.
     labels : ndarray of shape (n,)
-        Class numbers of the training points.
+        Class indices of the training points.
     n_classes : int
 
     Yields
     ------
     ndarray of shape (m, n_classes)
-        One array, updated in place: of the k nearest, or of the last number that was no tie.
+        Votes for each class among the k nearest neighbours of each point or, if these are tied,
+        among the k' nearest for the largest k' < k without a tie. It is the same array each time,
+        updated in place.
     """
     rows = np.arange(neighbors.shape[1])
-    counts, decided = np.zeros((2, len(rows), n_classes), np.uint32)
+    counts, decisive = np.zeros((2, len(rows), n_classes), np.uint32)
     for near in neighbors:
         counts[rows, labels[near]] += 1
-        is_top = counts == counts.max(axis=1, keepdims=True)
-        leads_alone = is_top.sum(axis=1) == 1
-        decided[leads_alone] = counts[leads_alone]
-        yield decided
+        is_largest = counts == counts.max(axis=1, keepdims=True)
+        has_winner = is_largest.sum(axis=1) == 1
+        decisive[has_winner] = counts[has_winner]
+        yield decisive

@@ -1,17 +1,17 @@
-"""What bayesknn raises and warns about beyond ``ValueError``."""
+"""Exceptions and warnings that bayesknn adds to Python's own."""
 
 
 class CoalescenceError(RuntimeError):
-    """Coupling from the past did not meet within the allowed past.
+    """Coupling from the past did not coalesce within the allowed number of sweeps.
 
-    Raised in place of a biased draw.
+    It is raised because a draw from chains that have not coalesced would be biased.
 
     Attributes
     ----------
     n_sweeps : int
-        How far into the past the chains were started.
+        Number of sweeps before time zero at which the chains were started.
     n_apart : int
-        How many sites or bonds still differed at time zero.
+        Number of sites or bonds that still differed at time zero.
     """
 
     def __init__(self, message: str, n_sweeps: int = 0, n_apart: int = 0):
@@ -24,7 +24,7 @@ class CoalescenceError(RuntimeError):
 
 
 class MixingWarning(UserWarning):
-    """A chain did not mix well enough for its output to be trusted."""
+    """A Markov chain did not mix well enough for reliable estimates."""
 
 
 class PhaseTransitionWarning(UserWarning):
@@ -32,14 +32,15 @@ class PhaseTransitionWarning(UserWarning):
 
 
 class SamplingInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended the chains before they were done.
+    """Ctrl-C stopped the chains before they had run to their full length.
 
-    It is a ``KeyboardInterrupt``, so that nothing takes the draws for a complete run by mistake.
+    It is a ``KeyboardInterrupt``, which ``except Exception`` does not catch, so that no code
+    mistakes the draws for a complete run.
 
     Attributes
     ----------
     posterior : xarray.DataTree
-        The draws that every chain had finished by then, laid out as those of a complete run.
+        The iterations that all chains had completed, in the layout of a complete run.
     """
 
     def __init__(self, message: str, posterior: object = None):

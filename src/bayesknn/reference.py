@@ -1,23 +1,23 @@
-"""The paper in plain NumPy, section by section: what every fast part of the package must compute.
+"""Reference implementation of the paper in plain NumPy, in the order of its sections.
 
-Read it from top to bottom beside *A Bayesian reassessment of nearest-neighbour classification*
-(Cucala, Marin, Robert and Titterington 2009). It is slow and checks nothing. It imports nothing of
-the package, and the package imports nothing of it. Tests compare most folders with it, on the same
-data and with the same random numbers, and log Z and the grid with exact values. Labels such as
-eq:knn are those of the paper's LaTeX source.
+It is meant to be read from top to bottom next to *A Bayesian reassessment of nearest-neighbour
+classification* (Cucala, Marin, Robert and Titterington 2009). The functions are slow and do not
+check their arguments. This module and the rest of the package do not import each other, so that the
+tests can compare the fast code with an independent implementation, on the same data and with the
+same random numbers. Labels such as eq:knn are those of the paper's LaTeX source.
 
 =========  ======================================================================================
 ``X``      points, shape (n, p)
-``y``      their labels in 0..G-1 (the paper: 1..G); ``z`` are labels drawn from the model
-``D``      distances, shape (n, n); ``d`` those from one new point to the n training points
+``y``      labels of the points in 0..G-1 (in the paper 1..G); ``z``: labels drawn from the model
+``D``      distances, shape (n, n); ``d``: distances from a new point to the n training points
 ``near``   row i lists the other points, nearest first: ``near[i, :k]`` is the set N_k(i)
-``a``      a weight for each class, all 1 but for unbalanced sampling; its length says what G is
-``beta``   how strongly a point follows its neighbours
-``u``      random numbers, uniform on [0, 1), passed in where a chain must be replayed
-``rng``    a generator of NumPy, where it need not be
+``a``      class weights, shape (G,), all equal to 1 except under unbalanced sampling
+``beta``   strength of the dependence of a label on the labels of its neighbours
+``u``      random numbers, uniform on [0, 1), given as an argument where a chain must be replayed
+``rng``    NumPy random generator, used where a chain need not be replayed
 =========  ======================================================================================
 
-The paper's slips are corrected (S is divided by k once; the integral of path sampling runs
+Errors of the paper are corrected (S is divided by k once; the integral of path sampling runs
 upwards; E[S] / k is n / G at beta = 0); ``docs/equations.md`` lists them.
 """
 
@@ -30,15 +30,16 @@ import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 
-# A value of (beta, k), and functions that are passed in: the potential h(y, beta, k), labels drawn
-# at (beta, k), a proposal with its correction, and the random numbers of time -t.
+# Types of arguments: a value of (beta, k); the potential h(y, beta, k); a function that draws
+# labels at (beta, k); a function that returns a proposed (beta, k) and its log Hastings correction;
+# a function that returns the random numbers of time -t.
 At = tuple[float, int]
 Potential = Callable[[ndarray, float, int], ndarray]
 DrawLabels = Callable[[float, int], ndarray]
 Walk = Callable[[At, Generator], tuple[At, float]]
 Replay = Callable[[int], ndarray]
 
-# Six points on a line, for the examples. Nobody's nearest neighbour is 2, or 5.
+# Six points on a line for the examples. Points 2 and 5 are nearest neighbour of no other point.
 TOY_X = np.array([[0.0], [1.0], [2.6], [5.0], [6.0], [7.3]])
 TOY_Y = np.array([0, 0, 1, 1, 1, 0])
 
@@ -47,15 +48,16 @@ TOY_Y = np.array([0, 0, 1, 1, 1, 0])
 
 
 def distances(x: ndarray, X: ndarray) -> ndarray:
-    """Euclidean distances d(x_q, x_i) of the rows of x to the rows of X."""
+    """Return the Euclidean distances d(x_q, x_i) of the m rows of x to the n rows of X, (m, n)."""
     return np.sqrt(sum((x[:, None, f] - X[None, :, f]) ** 2 for f in range(X.shape[1])))
 
 
 def key(row: int) -> int:
-    """Return what settles equal distances: splitmix64 of the row's number, the smaller one first.
+    """Return the key that orders neighbours at equal distance: splitmix64 of the row's index.
 
-    Ripley's and the Pima data have no equal distances, glass has a few. This rule favours no class,
-    however a file is sorted.
+    The neighbour with the smaller key comes first. Because the keys are pseudo-random, this order
+    favours no class, even if a file is sorted by class. Of the paper's data only the glass data
+    have equal distances, and only a few.
     """
     bits = (row + 1) * 0x9E3779B97F4A7C15 % 2**64
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -64,13 +66,13 @@ def key(row: int) -> int:
 
 
 def rank(D: ndarray) -> ndarray:
-    """Sort each row of a matrix of distances by (distance, key)."""
+    """Return the column indices of each row of D in the order of (distance, key)."""
     keys = np.array([key(i) for i in range(D.shape[1])], np.uint64)
     return np.array([np.lexsort((keys, row)) for row in D])
 
 
 def neighbours(D: ndarray) -> ndarray:
-    """List each training point's neighbours, nearest first, the point itself left out.
+    """Return the other training points in order of distance from each point, shape (n, n - 1).
 
     >>> neighbours(distances(TOY_X, TOY_X))[:, :2]
     array([[1, 2], [0, 2], [1, 3], [4, 5], [3, 5], [4, 3]])
@@ -79,7 +81,7 @@ def neighbours(D: ndarray) -> ndarray:
 
 
 def vote(labels: ndarray, k: int) -> int:
-    """Return the most common of the first k labels; ties are resolved by decreasing k.
+    """Return the most common of the first k labels; a tie is resolved by decreasing k.
 
     >>> vote(np.array([1, 0, 0, 1]), 4)
     0
@@ -90,12 +92,12 @@ def vote(labels: ndarray, k: int) -> int:
 
 
 def classify(near: ndarray, y: ndarray, k: int) -> ndarray:
-    """Let the k nearest training points vote on each point that has a row in near."""
+    """Return the class that the k nearest training points vote for, one for each row of near."""
     return np.array([vote(y[row], k) for row in near])
 
 
 def leave_one_out_error(near: ndarray, y: ndarray, k: int) -> float:
-    """Proportion of the training points whose neighbours vote for another class.
+    """Return the proportion of training points whose neighbours vote for a class not their own.
 
     >>> leave_one_out_error(neighbours(distances(TOY_X, TOY_X)), TOY_Y, 1) == 2 / 6
     True
@@ -107,36 +109,38 @@ def leave_one_out_error(near: ndarray, y: ndarray, k: int) -> float:
 
 
 def adjacency(near: ndarray, k: int) -> ndarray:
-    """A[i, l] = 1 if l ~_k i, that is if l is one of the k nearest neighbours of i; 0 otherwise."""
+    """Return the matrix with A[i, l] = 1 if l is one of the k nearest neighbours of i, else 0."""
     A = np.zeros((len(near), len(near)), int)
     np.put_along_axis(A, near[:, :k], 1, axis=1)
     return A
 
 
 def count_classes(A: ndarray, y: ndarray, G: int) -> ndarray:
-    """Sum over l of A[i, l] delta_g(y_l), for every point i and class g: shape (n, G)."""
+    """Return sum_l A[i, l] delta_g(y_l) for every point i and class g, shape (n, G)."""
     return A @ (y[:, None] == np.arange(G))
 
 
 def softmax(logs: ndarray) -> ndarray:
-    """exp(logs), scaled along the last axis to sum to 1."""
+    """Return exp(logs), normalised to sum to 1 along the last axis."""
     weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def one_sided_conditional(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> ndarray:
-    """eq:knn-intuit, f(y_i = g | y_-i) ~ exp(beta / k a_g sum_{l ~_k i} delta_g(y_l)).
+    """Return the conditionals eq:knn-intuit, which count forward neighbours only, shape (n, G).
 
-    No joint distribution of the labels has these conditionals: l may be a neighbour of i and i
-    none of l.
+    f(y_i = g | y_-i) is proportional to exp(beta / k a_g sum_{l ~_k i} delta_g(y_l)). In general
+    there is no joint distribution of the labels with these conditionals, because l may be a
+    neighbour of i while i is not a neighbour of l.
     """
     return softmax(beta / k * a * count_classes(adjacency(near, k), y, len(a)))
 
 
 def log_holmes_adams(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> float:
-    """eq:jointHA, the log of the product over i of eq:knn-intuit at y_i.
+    """Return the log of eq:jointHA, the product over i of eq:knn-intuit at y_i.
 
-    It is not normalised. The paper's example, n = 2 and k = 1, where the sum over y should be 1:
+    The product is not normalised. In the paper's example, n = 2 and k = 1, its sum over all y is
+    not 1:
 
     >>> near, a, beta = np.array([[1], [0]]), np.ones(2), 1.0
     >>> total = sum(np.exp(log_holmes_adams(near, a, y, beta, 1)) for y in labellings(2, 2))
@@ -147,7 +151,7 @@ def log_holmes_adams(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int)
 
 
 def log_product(p: ndarray, y: ndarray) -> float:
-    """Sum over i of log p[i, y_i]."""
+    """Return the sum over i of log p[i, y_i]."""
     return float(np.log(p[np.arange(len(y)), y]).sum())
 
 
@@ -155,9 +159,9 @@ def log_product(p: ndarray, y: ndarray) -> float:
 
 
 def agreement(near: ndarray, a: ndarray, y: ndarray, k: int) -> ndarray:
-    """S_k(y) = sum_i a_{y_i} sum_{l ~_k i} delta_{y_i}(y_l), the weighted edges that agree.
+    """Return S_k(y) = sum_i a_{y_i} sum_{l ~_k i} delta_{y_i}(y_l), the weighted agreeing edges.
 
-    The last axis of y is that of the points, so that many labellings can be given at once.
+    The last axis of y is that of the points; further axes hold several labellings.
 
     >>> near = neighbours(distances(TOY_X, TOY_X))
     >>> [float(agreement(near, np.ones(2), TOY_Y, k)) for k in (1, 2)]
@@ -167,35 +171,39 @@ def agreement(near: ndarray, a: ndarray, y: ndarray, k: int) -> ndarray:
 
 
 def potential(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> ndarray:
-    """eq:knn without its constant: f(y | beta, k) = exp(beta / k S_k(y)) / Z(beta, k)."""
+    """Return beta / k S_k(y), the log of eq:knn without the normalising constant.
+
+    eq:knn is f(y | beta, k) = exp(beta / k S_k(y)) / Z(beta, k).
+    """
     return beta / k * agreement(near, a, y, k)
 
 
 def conditional(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> ndarray:
-    """eq:knn-cond, the full conditionals of eq:knn, for every point and class.
+    """Return eq:knn-cond, the full conditionals of eq:knn for every point and class, (n, G).
 
     f(y_i = g | y_-i) is proportional to
-    exp(beta / k a_g (sum_{l ~_k i} delta_g(y_l) + sum_{i ~_k l} delta_g(y_l))):
-    neighbours, and points whose neighbour i is. Who is both counts twice.
+    exp(beta / k a_g (sum_{l ~_k i} delta_g(y_l) + sum_{i ~_k l} delta_g(y_l))).
+    The first sum is over the neighbours of i, the second over the points of which i is a neighbour.
+    A point in both sums counts twice.
     """
     A = adjacency(near, k)
     return softmax(beta / k * a * count_classes(A + A.T, y, len(a)))
 
 
 def class_weights(y: ndarray, p: ndarray) -> ndarray:
-    """a_g = p_g n / n_g, where the classes have probabilities p_g that are not n_g / n."""
+    """Return a_g = p_g n / n_g for classes whose probabilities p_g differ from n_g / n."""
     return p * len(y) / np.bincount(y, minlength=len(p))
 
 
 def labellings(n: int, G: int) -> ndarray:
-    """Every y in {0..G-1}^n, one a row, the last label changing fastest."""
+    """Return all y in {0..G-1}^n, one per row, with the last label changing fastest."""
     return np.indices((G,) * n).reshape(n, -1).T
 
 
 def log_normalizer(near: ndarray, a: ndarray, beta: float, k: int) -> float:
-    """Log Z(beta, k) = log sum_y exp(beta / k S_k(y)), by listing every y.
+    """Return log Z(beta, k) = log sum_y exp(beta / k S_k(y)), by enumeration of all y.
 
-    On a ring, where each point's neighbour is the next one, it has a closed form:
+    On a ring, where the neighbour of each point is the next point, log Z has a closed form:
 
     >>> n, G, beta = 5, 3, 0.7
     >>> ring, e = (np.arange(n)[:, None] + 1) % n, np.exp(beta)
@@ -208,18 +216,18 @@ def log_normalizer(near: ndarray, a: ndarray, beta: float, k: int) -> float:
 
 
 def log_likelihood(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> float:
-    """eq:knn, log f(y | beta, k) with its exact constant."""
+    """Return log f(y | beta, k) of eq:knn, with the exact normalising constant."""
     return float(potential(near, a, y, beta, k)) - log_normalizer(near, a, beta, k)
 
 
 def distribution(near: ndarray, a: ndarray, beta: float, k: int) -> tuple[ndarray, ndarray]:
-    """eq:knn, every labelling and its probability."""
+    """Return all labellings, (G^n, n), and their probabilities under eq:knn, (G^n,)."""
     every = labellings(len(near), len(a))
     return every, softmax(potential(near, a, every, beta, k))
 
 
 def mean_agreement(near: ndarray, a: ndarray, beta: float, k: int) -> float:
-    """E[S_k] under eq:knn."""
+    """Return E[S_k] under eq:knn, by enumeration."""
     every, p = distribution(near, a, beta, k)
     return float(p @ agreement(near, a, every, k))
 
@@ -228,17 +236,20 @@ def mean_agreement(near: ndarray, a: ndarray, beta: float, k: int) -> float:
 
 
 def count_new(D: ndarray, d: ndarray, y: ndarray, G: int, k: int) -> tuple[ndarray, ndarray]:
-    """Classes of a new point's k nearest neighbours, and of those whose neighbour it would be.
+    """Return class counts of a new point's forward and reverse neighbours, each of shape (G,).
 
-    The new point would be a neighbour of l if it is nearer than l's k-th training neighbour.
+    The forward neighbours are its k nearest training points. The reverse neighbours are the
+    training points l that are nearer to it than to their own k-th training neighbour.
     """
     forward = rank(d[None])[0, :k]
-    kth = np.sort(D, axis=1)[:, k]  # Entry 0 is l itself.
+    kth = np.sort(D, axis=1)[:, k]  # Entry 0 of a sorted row is the point itself.
     return np.bincount(y[forward], minlength=G), np.bincount(y[d < kth], minlength=G)
 
 
 def predictive(D: ndarray, d: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> ndarray:
-    """eq:knn-pred, P(y_{n+1} = g | x_{n+1}, y, beta, k): eq:knn-cond for a new point.
+    """Return eq:knn-pred, P(y_{n+1} = g | x_{n+1}, y, beta, k) for all classes g, shape (G,).
+
+    It has the form of eq:knn-cond, with the new point in place of i.
 
     >>> D, d = distances(TOY_X, TOY_X), distances(np.array([[0.4]]), TOY_X)[0]
     >>> count_new(D, d, TOY_Y, 2, k=2)
@@ -256,11 +267,11 @@ def predictive(D: ndarray, d: ndarray, a: ndarray, y: ndarray, beta: float, k: i
 def grid_posterior(
     log_f: Callable[[float, int], float], beta_max: float, K: int, n_betas: int = 200
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """pi(beta, k | y), proportional to f(y | beta, k) on {1..K} x [0, beta_max].
+    """Return pi(beta, k | y) under a uniform prior on {1..K} x [0, beta_max], on a grid.
 
-    The prior is uniform, and there are two unknowns: with Z at hand the posterior is a sum over a
-    grid. ``log_f`` is any of the log-likelihoods. Returns the values of beta (midpoints of equal
-    steps), those of k, and the probabilities, shape (K, n_betas).
+    There are only two parameters, so that the posterior is computed on a grid once log f is known.
+    ``log_f(beta, k)`` is one of the log-likelihoods. Returns the values of beta (midpoints of
+    n_betas equal intervals), the values of k, and the probabilities, shape (K, n_betas).
 
     >>> near = neighbours(distances(TOY_X, TOY_X))
     >>> betas, ks, weights = grid_posterior(
@@ -276,9 +287,9 @@ def grid_posterior(
 def average(
     p: Callable[[float, int], ndarray], betas: ndarray, ks: ndarray, weights: ndarray
 ) -> ndarray:
-    """eq:trupred, sum over k and beta of p(beta, k) pi(beta, k | y).
+    """Return eq:trupred, the sum over k and beta of p(beta, k) pi(beta, k | y), shape (G,).
 
-    A chain is averaged as eq:MCpred says: the mean of p over its draws.
+    For the draws of a Markov chain, eq:MCpred replaces it by the mean of p over the draws.
     """
     return sum(
         weights[r, b] * p(beta, int(k)) for r, k in enumerate(ks) for b, beta in enumerate(betas)
@@ -289,23 +300,24 @@ def average(
 
 
 def decide(p: ndarray) -> tuple[int, float]:
-    """Bayes rule under 0-1 loss: the most probable class, and its expected loss 1 - P."""
+    """Return the most probable class g, the Bayes rule under 0-1 loss, and its loss 1 - p[g]."""
     return int(p.argmax()), float(1 - p.max())
 
 
 def steps(k: int, K: int, r: int) -> list[int]:
-    """{k - r, ..., k - 1, k + 1, ..., k + r} within {1..K}; k itself if there is no other."""
+    """Return the values other than k in {k - r, ..., k + r} and {1..K}; [k] if there are none."""
     return [j for j in range(max(1, k - r), min(K, k + r) + 1) if j != k] or [k]
 
 
 def propose(
     at: At, beta_max: float, K: int, tau: float, r: int, rng: Generator
 ) -> tuple[At, float]:
-    """Random walk on theta, beta = beta_max exp(theta) / (1 + exp(theta)), and on k by Q_r.
+    """Return a random-walk proposal (beta', k') and the log of its Hastings correction.
 
-    Returns (beta', k') and the log of what corrects the ratio of posteriors:
-    Q_r(k', k) / Q_r(k, k'), times the ratio of the Jacobians exp(theta) / (1 + exp(theta))^2, which
-    are beta (beta_max - beta) but for a factor.
+    The walk moves theta, where beta = beta_max exp(theta) / (1 + exp(theta)), by a normal step with
+    standard deviation tau, and draws k' uniformly from ``steps(k, K, r)``, with probability
+    Q_r(k, k'). The correction is Q_r(k', k) / Q_r(k, k') times the ratio of the Jacobians
+    d beta / d theta, which are proportional to beta (beta_max - beta).
     """
     beta, k = at
     theta = np.log(beta / (beta_max - beta)) + tau * rng.normal()
@@ -315,14 +327,15 @@ def propose(
 
 
 def accept(at: At, to: At, log_rho: float, rng: Generator) -> At:
-    """Go to the proposal with probability min(1, rho)."""
+    """Return the proposal with probability min(1, rho), otherwise the current value."""
     return to if np.log(rng.random()) < log_rho else at
 
 
 def metropolis_move(at: At, log_f: Callable[[float, int], float], walk: Walk, rng: Generator) -> At:
-    """Move by rho = f(y | beta', k') / f(y | beta, k), times the correction of ``propose``.
+    """Return the next (beta, k) of a Metropolis-Hastings chain on the likelihood f.
 
-    ``walk(at, rng)`` is ``propose`` with its settings.
+    The acceptance ratio is rho = f(y | beta', k') / f(y | beta, k) times the Hastings correction.
+    ``walk(at, rng)`` is ``propose`` with its other arguments fixed.
 
     >>> rng, near = np.random.default_rng(0), neighbours(distances(TOY_X, TOY_X))
     >>> at, ks = (1.0, 1), []
@@ -343,7 +356,7 @@ def metropolis_move(at: At, log_f: Callable[[float, int], float], walk: Walk, rn
 
 
 def log_pseudo_likelihood(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int) -> float:
-    """eq:psudoL, the log of the product over i of the full conditionals eq:knn-cond at y_i."""
+    """Return the log of eq:psudoL, the product over i of the conditionals eq:knn-cond at y_i."""
     return log_product(conditional(near, a, y, beta, k), y)
 
 
@@ -351,10 +364,10 @@ def log_pseudo_likelihood(near: ndarray, a: ndarray, y: ndarray, beta: float, k:
 
 
 def path_sampling(mean: Callable[[float], float], n: int, G: int, betas: ndarray) -> ndarray:
-    """Log Z(beta, k) = n log G + integral from 0 to beta of E_u[S_k] / k du, at each beta.
+    """Return log Z(beta, k) = n log G + integral from 0 to beta of E_u[S_k] / k du at each beta.
 
-    ``mean(beta)`` is E[S_k] / k, exact or the average of many draws; betas start at 0 and the
-    integral is by the trapezium rule.
+    ``mean(beta)`` is E[S_k] / k, exact or estimated from draws. The first of the betas must be 0.
+    The integral is computed by the trapezium rule.
 
     >>> near, a = neighbours(distances(TOY_X, TOY_X)), np.ones(2)
     >>> betas = np.linspace(0, 2, 50)
@@ -368,12 +381,12 @@ def path_sampling(mean: Callable[[float], float], n: int, G: int, betas: ndarray
 
 
 def choose(p: ndarray, u: float) -> int:
-    """Return the class whose stretch of [0, 1) holds u, the stretches being p[0], p[1], ..."""
+    """Return the class at which the cumulative sum of the probabilities p first exceeds u."""
     return min(int(np.searchsorted(np.cumsum(p), u, side="right")), len(p) - 1)
 
 
 def gibbs_sweep(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int, u: ndarray) -> ndarray:
-    """Draw the labels one after the other, each from its full conditional eq:knn-cond by u_i."""
+    """Draw the labels in turn, each from its full conditional eq:knn-cond by inversion of u_i."""
     y, A = y.copy(), adjacency(near, k)
     for i, w in enumerate(A + A.T):
         y[i] = choose(softmax(beta / k * a * count_classes(w, y, len(a))), u[i])
@@ -383,18 +396,19 @@ def gibbs_sweep(near: ndarray, a: ndarray, y: ndarray, beta: float, k: int, u: n
 def draw_bonds(
     near: ndarray, a: ndarray, y: ndarray, beta: float, k: int, rng: Generator
 ) -> ndarray:
-    """Bonds on edges i -> l that agree: Poisson(beta / k a_{y_i}) of them; none on the others.
+    """Draw the number of bonds on each edge i -> l given the labels, shape (n, k).
 
-    An edge that agrees has the factor exp(beta a / k) in eq:knn, which is the sum over m of
-    (beta a / k)^m / m!; take m, its number of bonds, as a variable beside the labels. An edge that
-    disagrees has the factor 1 and no bond. Summed over the bonds, the labels have eq:knn.
+    An edge whose two labels agree has Poisson(beta / k a_{y_i}) bonds; other edges have none.
+    Derivation: an agreeing edge contributes the factor exp(beta a / k) = sum_m (beta a / k)^m / m!
+    to eq:knn. The number of bonds m is introduced as an auxiliary variable. The marginal
+    distribution of the labels, summed over the bonds, is then eq:knn.
     """
     same = y[near[:, :k]] == y[:, None]
     return rng.poisson(beta / k * a[y][:, None] * same)
 
 
 def find_clusters(n: int, edges: ndarray) -> ndarray:
-    """Return the lowest point that each point is connected with, by way of the edges (i, l).
+    """Return the smallest index in the connected component of each point, given the edges (i, l).
 
     >>> find_clusters(5, np.array([(3, 1), (4, 3)]))
     array([0, 1, 2, 1, 1])
@@ -407,7 +421,10 @@ def find_clusters(n: int, edges: ndarray) -> ndarray:
 
 
 def colour_clusters(near: ndarray, a: ndarray, bonds: ndarray, u: ndarray) -> ndarray:
-    """Give each cluster of m bonds class g with probability proportional to a_g^m, by u_root."""
+    """Draw one class for each connected component: g with probability proportional to a_g^m.
+
+    m is the number of bonds in the component; the draw inverts u at its smallest index.
+    """
     i, r = np.nonzero(bonds)
     root = find_clusters(len(near), np.column_stack([i, near[i, r]]))
     m = np.bincount(root[i], bonds[i, r], minlength=len(near))
@@ -418,9 +435,9 @@ def colour_clusters(near: ndarray, a: ndarray, bonds: ndarray, u: ndarray) -> nd
 def swendsen_wang_sweep(
     near: ndarray, a: ndarray, y: ndarray, beta: float, k: int, rng: Generator
 ) -> ndarray:
-    """Draw bonds given labels, then labels given bonds: whole clusters change at once.
+    """Draw bonds given labels, then labels given bonds, so that whole components change class.
 
-    Not in the paper, whose Gibbs sampler hardly moves at the larger beta.
+    This sampler is not in the paper. It mixes at large beta, where the Gibbs sampler does not.
     """
     return colour_clusters(near, a, draw_bonds(near, a, y, beta, k, rng), rng.random(len(y)))
 
@@ -429,24 +446,26 @@ def swendsen_wang_sweep(
 
 
 def replayable(seed: int, size: int) -> Replay:
-    """Return u(t), the random numbers of time -t: the same whenever that time is visited."""
+    """Return a function u(t) that gives the same random numbers, (size,), at every call for t."""
     return lambda t: np.random.default_rng([seed, t]).random(size)
 
 
 def couple_from_the_past(
     sweep: Callable[[ndarray, int], ndarray], lower: ndarray, upper: ndarray
 ) -> ndarray:
-    """Propp and Wilson: start from both extremes, further and further back, until they meet at 0.
+    """Return an exact draw by coupling from the past (Propp and Wilson).
 
-    ``sweep(state, t)`` keeps the order of states and uses the random numbers of time -t. Any other
-    start stays between the two, so where they meet, a chain that has run forever is too: at time
-    0 it has the distribution itself, without warm-up. Fresh numbers further back would spoil it.
+    ``sweep(state, t)`` is monotone in the state and uses the random numbers of time -t. Two chains
+    start from the smallest and the largest state at time -1, -2, -4, ..., until they coalesce at
+    time 0. A chain started from any other state stays between the two. So the common state at time
+    0 is that of a stationary chain started in the infinite past, which has the target distribution.
+    Restarts must reuse the random numbers of each time; new ones would bias the draw.
     """
     for n_sweeps in (2**power for power in count()):
         low, high = lower, upper
         for t in range(n_sweeps, 0, -1):
             low, high = sweep(low, t), sweep(high, t)
-            assert np.all(low <= high), "the order of the chains broke"
+            assert np.all(low <= high), "a sweep is not monotone"
         if np.array_equal(low, high):
             return low
     raise AssertionError
@@ -455,9 +474,10 @@ def couple_from_the_past(
 def perfect_labels_of_two_classes(
     near: ndarray, a: ndarray, beta: float, k: int, u: Replay
 ) -> ndarray:
-    """Draw as the paper does, G = 2: Gibbs sweeps from all labels 0 and from all labels 1.
+    """Return an exact draw from eq:knn for G = 2 by the paper's method.
 
-    The more neighbours have label 1, the smaller is the stretch of u that gives label 0.
+    Coupled Gibbs sweeps start from all labels 0 and from all labels 1. They are monotone: the
+    probability of label 0 decreases with the number of neighbours that have label 1.
 
     >>> near = neighbours(distances(TOY_X, TOY_X))
     >>> perfect_labels_of_two_classes(near, np.ones(2), 1.0, 2, replayable(1, 6))
@@ -471,7 +491,7 @@ def perfect_labels_of_two_classes(
 
 
 def is_connected(i: int, j: int, edges: ndarray) -> bool:
-    """Whether a path of edges leads from i to j."""
+    """Return whether a path of edges connects i and j."""
     reached = {i}
     while more := {b for c, d in edges for a, b in ((c, d), (d, c)) if a in reached} - reached:
         reached |= more
@@ -479,24 +499,25 @@ def is_connected(i: int, j: int, edges: ndarray) -> bool:
 
 
 def bond_sweep(edges: ndarray, p: ndarray, G: int, is_open: ndarray, u: ndarray) -> ndarray:
-    """Draw each bond given the others, open or closed, in the random-cluster model.
+    """Draw each bond, open or closed, in turn given the other bonds, in the random-cluster model.
 
-    The labels summed out, P(bonds) is proportional to
-    G^(number of clusters) times the product of p (open) and 1 - p (closed): bond b opens with
-    probability p if its ends are connected otherwise, and p / (p + (1 - p) G) if not.
-    More bonds make more connections, so a sweep is monotone for every G.
+    This is the distribution of the bonds with the labels summed out: P(bonds) is proportional to
+    G^(number of connected components) times the product of p over the open bonds and of 1 - p over
+    the closed ones. So bond b is open with probability p if other open bonds connect its end
+    points, and with probability p / (p + (1 - p) G) if not. Additional open bonds can only connect
+    more points, so a sweep is monotone for every G.
     """
     is_open = is_open.copy()
     for b, (i, j) in enumerate(edges):
         is_open[b] = False
         if u[b] < p[b]:
-            sure = u[b] < p[b] / (p[b] + (1 - p[b]) * G)
-            is_open[b] = sure or is_connected(i, j, edges[is_open])
+            opens_anyway = u[b] < p[b] / (p[b] + (1 - p[b]) * G)
+            is_open[b] = opens_anyway or is_connected(i, j, edges[is_open])
     return is_open
 
 
 def perfect_bonds(edges: ndarray, p: ndarray, G: int, u: Replay) -> ndarray:
-    """Return an exact draw from the random-cluster model: which bonds are open."""
+    """Return an exact draw from the random-cluster model: whether each bond is open, (n_edges,)."""
     closed = np.zeros(len(edges), bool)
     return couple_from_the_past(
         lambda is_open, t: bond_sweep(edges, p, G, is_open, u(t)), closed, ~closed
@@ -504,10 +525,11 @@ def perfect_bonds(edges: ndarray, p: ndarray, G: int, u: Replay) -> ndarray:
 
 
 def perfect_labels(near: ndarray, a: ndarray, beta: float, k: int, u: Replay) -> ndarray:
-    """Return an exact draw from eq:knn for any G, which the paper calls unachieved.
+    """Return an exact draw from eq:knn for any G, which the paper calls not yet achieved.
 
-    One bond for each edge i -> l, p = 1 - exp(-beta / k a_0), then a class for each cluster by
-    u(0). u(t) holds as many numbers as there are edges, and n at least.
+    The bonds are drawn first, one for each edge i -> l, with p = 1 - exp(-beta / k a_0); then one
+    class for each connected component, by inversion of u(0). The class weights must be equal.
+    ``u(t)`` must return at least n numbers and at least one for each edge.
 
     >>> near = neighbours(distances(TOY_X, TOY_X))
     >>> perfect_labels(near, np.ones(3), 1.0, 2, replayable(1, 12))
@@ -523,10 +545,11 @@ def perfect_labels(near: ndarray, a: ndarray, beta: float, k: int, u: Replay) ->
 def log_auxiliary_ratio(
     h: Potential, y: ndarray, z: ndarray, z_to: ndarray, at: At, to: At, plug_in: At
 ) -> float:
-    """Log of the ratio of Moller et al., in which Z(beta, k) and Z(beta', k') cancel.
+    """Return the log acceptance ratio of Moller et al., in which the normalising constants cancel.
 
-    ``h(y, beta, k)`` is the potential, beta / k S_k(y). ``z`` is part of the chain's state,
-    ``z_to`` was drawn at (beta', k'), and g(z) is eq:knn at the plug-in (beta-hat, k-hat).
+    ``h(y, beta, k)`` is the potential beta / k S_k(y). The auxiliary labels ``z`` are part of the
+    chain's state, and ``z_to`` was drawn at the proposal (beta', k'). Their assumed distribution is
+    eq:knn at the plug-in (beta-hat, k-hat).
     """
     return float(
         h(y, *to) - h(y, *at) + h(z_to, *plug_in) - h(z, *plug_in) + h(z, *at) - h(z_to, *to)
@@ -543,7 +566,10 @@ def auxiliary_move(
     walk: Walk,
     rng: Generator,
 ) -> tuple[At, ndarray]:
-    """Move (beta, k, z) together; ``draw(beta, k)`` gives labels from eq:knn."""
+    """Return the next (beta, k) and z of the auxiliary-variable chain.
+
+    ``draw(beta, k)`` returns labels drawn from eq:knn.
+    """
     to, log_correction = walk(at, rng)
     z_to = draw(*to)
     log_rho = log_auxiliary_ratio(h, y, z, z_to, at, to, plug_in) + log_correction
@@ -552,10 +578,10 @@ def auxiliary_move(
 
 
 def log_exchange_ratio(h: Potential, y: ndarray, z: ndarray, at: At, to: At) -> float:
-    """Log of the ratio of Murray, Ghahramani and MacKay (2006): y and z exchange their settings.
+    """Return the log acceptance ratio of the exchange algorithm (Murray et al., 2006).
 
-    f(y | beta', k') f(z | beta, k) / (f(y | beta, k) f(z | beta', k')), in which Z cancels, with z
-    drawn at (beta', k').
+    The ratio is f(y | beta', k') f(z | beta, k) / (f(y | beta, k) f(z | beta', k')) with z drawn at
+    (beta', k'). The normalising constants cancel.
     """
     return float(h(y, *to) - h(y, *at) + h(z, *at) - h(z, *to))
 
@@ -563,7 +589,10 @@ def log_exchange_ratio(h: Potential, y: ndarray, z: ndarray, at: At, to: At) -> 
 def exchange_move(
     at: At, h: Potential, y: ndarray, draw: DrawLabels, walk: Walk, rng: Generator
 ) -> At:
-    """Move (beta, k); needs no plug-in and keeps no labels."""
+    """Return the next (beta, k) of the exchange algorithm, which needs no plug-in and stores no z.
+
+    ``draw(beta, k)`` returns labels drawn from eq:knn.
+    """
     to, log_correction = walk(at, rng)
     log_rho = log_exchange_ratio(h, y, draw(*to), at, to) + log_correction
     return accept(at, to, log_rho, rng)

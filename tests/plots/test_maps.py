@@ -114,7 +114,9 @@ def test_the_map_of_four_classes_in_a_frame(ax):
 def test_bad_input_is_refused(ax, clf):
     with pytest.raises(NotFittedError):
         ZoneMapDisplay.from_estimator(BayesianKNeighborsClassifier(), np.eye(2), ax=ax)
-    with pytest.raises(ValueError, match=r"a zone map needs two features, X has shape \(4, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"a zone map needs X with two columns, got shape \(4, 3\)"
+    ):
         ZoneMapDisplay.from_estimator(clf, np.eye(4)[:, :3], ax=ax)
     with pytest.raises(ValueError, match="kind must be one of both, levels, zones, got 'map'"):
         ramp().plot(kind="map", ax=ax)
@@ -159,13 +161,13 @@ def test_decision_region_takes_frames_strings_and_more_classes(ax):
     assert set(np.unique(display.winners)) <= {0, 1, 2, 3}
     again = DecisionRegionDisplay.from_estimator(clf, pl.from_pandas(X), resolution=20, ax=ax)
     np.testing.assert_array_equal(again.winners, display.winners)
-    with pytest.raises(ValueError, match="knows its columns as .*pass X as a frame"):
+    with pytest.raises(ValueError, match="fitted to a frame with .*pass X as a frame"):
         DecisionRegionDisplay.from_estimator(clf, X.to_numpy(), ax=ax)
 
 
 def test_decision_region_refuses_what_it_cannot_show(ax):
     clf = ClassicalKNeighborsClassifier(1).fit(np.eye(4)[:, :3], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"needs two features, X has shape \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"needs X with two columns, got shape \(4, 3\)"):
         DecisionRegionDisplay.from_estimator(clf, np.eye(4)[:, :3], ax=ax)
     for X in (np.empty((0, 2)), [[0.0, np.nan]]):
         with pytest.raises(ValueError, match="X is empty or not finite"):
@@ -173,10 +175,10 @@ def test_decision_region_refuses_what_it_cannot_show(ax):
     with pytest.raises(ValueError, match="resolution must be an integer >= 2, got 1"):
         DecisionRegionDisplay.from_estimator(clf, [[0.0, 1.0]], resolution=1, ax=ax)
     grid = np.arange(9.0)
-    with pytest.raises(ValueError, match="9 classes, but only 8 colours"):
+    with pytest.raises(ValueError, match="at most 8 classes, got 9"):
         DecisionRegionDisplay(grid, grid, np.zeros((9, 9), dtype=int), np.arange(9))
     display = DecisionRegionDisplay(grid, grid, np.zeros((9, 9), dtype=int), np.array(["a", "b"]))
-    with pytest.raises(ValueError, match="2 points but 1 labels"):
+    with pytest.raises(ValueError, match="the same length, got 2 and 1"):
         display.plot(np.zeros((2, 2)), ["a"], ax=ax)
-    with pytest.raises(ValueError, match="'c' is a label of no class; the classes are"):
+    with pytest.raises(ValueError, match="'c' is not one of the classes, which are"):
         display.plot(np.zeros((2, 2)), ["a", "c"], ax=ax)

@@ -136,5 +136,5 @@ def test_the_chains_of_a_classifier(ripley):
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="got a list"):
         PosteriorDisplay.from_posterior([1.0, 2.0])
-    with pytest.raises(ValueError, match="takes 1 x 2 axes, got 4"):
+    with pytest.raises(ValueError, match="needs 1 x 2 axes, got 4"):
         PosteriorDisplay([0, 1], [1], [1], [1]).plot(axes=Figure().subplots(2, 2))

@@ -54,7 +54,7 @@ def test_a_picture_takes_the_axes_it_is_given_or_makes_its_own():
 
 
 def test_more_classes_than_colours_are_refused():
-    with pytest.raises(ValueError, match="9 classes, but only 8 colours"):
+    with pytest.raises(ValueError, match="at most 8 classes, got 9"):
         draw_classes(9)
 
 

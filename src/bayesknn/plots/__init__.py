@@ -1,7 +1,7 @@
-"""Pictures, as scikit-learn's Displays: ``from_estimator`` computes, ``plot`` draws.
+"""Figures with the interface of scikit-learn's Displays.
 
-That of a posterior has ``from_posterior`` as well. matplotlib is imported when something is
-drawn, not before.
+``from_estimator`` computes the numbers and ``plot`` draws them; :class:`PosteriorDisplay` also has
+``from_posterior``. matplotlib is imported only when a figure is drawn.
 """
 
 from bayesknn.plots.checks import PredictiveCheckDisplay, ReliabilityDisplay

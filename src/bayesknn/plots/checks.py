@@ -1,7 +1,7 @@
-"""Whether a model is borne out: its probabilities by what came true, its draws by the labels.
+"""Figures that check a fitted model against the observed labels.
 
-The reliability diagram has binomial intervals; the predictive check compares the labels with labels
-that the fitted model draws.
+The reliability diagram compares predicted probabilities with observed frequencies. The predictive
+check compares statistics of the observed labels with those of labels drawn from the model.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ if TYPE_CHECKING:
 
 
 class ReliabilityDisplay:
-    """Observed frequency over mean stated probability, bin by bin, with the number of points.
+    """Reliability diagram: observed frequency against mean predicted probability in bins.
+
+    A histogram below the diagram shows the number of points in each bin.
 
     Parameters
     ----------
     edges : array-like of shape (n_bins + 1,)
-        Of the bins of stated probability.
+        Edges of the bins of predicted probability.
     predicted, observed : array-like of shape (n_bins,)
-        Mean probability stated in each bin and frequency of what it was stated of; NaN for an
-        empty bin.
+        Mean predicted probability of an event, and observed frequency of the event, in each bin;
+        NaN for an empty bin.
     counts : array-like of shape (n_bins,)
-        Points in each bin.
+        Number of points in each bin.
     name : str
-        Of what the probabilities were stated.
+        Name of the event, such as "class 2", for the legend.
     level : float, default=0.95
-        Of the binomial (Clopper-Pearson) intervals of the frequencies.
+        Level of the binomial (Clopper-Pearson) intervals of the frequencies.
     effective_counts : array-like of shape (n_bins,), optional
-        Equally weighted points that give intervals of the same width; ``counts`` by default.
+        Effective number of points in each bin, from which the intervals are computed, if the points
+        have unequal weights; ``counts`` by default.
 
     Attributes
     ----------
     lower, upper : ndarray of shape (n_bins,)
-        Ends of the intervals.
-    figure_, axes_ : matplotlib objects
-        Set by :meth:`plot`: the diagram, and the counts below it.
+        Bounds of the intervals of the frequencies.
+    figure_, axes_ : matplotlib Figure, ndarray of two Axes
+        Set by :meth:`plot`: the diagram and the histogram below it.
 
     Examples
     --------
@@ -80,8 +83,8 @@ class ReliabilityDisplay:
         self.counts: np.ndarray = np.asarray(counts)
         self.name = name
         self.level: float = check_level(level)
-        n_equal = self.counts if effective_counts is None else np.asarray(effective_counts)
-        self.lower, self.upper = _binomial_intervals(self.observed, n_equal, level)
+        n_effective = self.counts if effective_counts is None else np.asarray(effective_counts)
+        self.lower, self.upper = _binomial_intervals(self.observed, n_effective, level)
 
     @classmethod
     def from_predictions(
@@ -96,28 +99,29 @@ class ReliabilityDisplay:
         sample_weight: Any = None,
         axes: Any = None,
     ) -> ReliabilityDisplay:
-        """Bin stated probabilities, and draw.
+        """Draw the reliability diagram of predicted class probabilities.
 
         Parameters
         ----------
         y : array-like of shape (m,)
-            The labels that came true.
+            Observed labels.
         probabilities : array-like of shape (m, n_classes)
-            Class probabilities stated beforehand.
+            Predicted class probabilities of the same points.
         classes : array-like of shape (n_classes,), optional
-            Labels of the columns; the sorted labels of ``y`` by default.
+            Class of each column; the distinct labels in ``y``, sorted, by default.
         kind : {"auto", "top"}, default="auto"
-            ``"top"``: of the class with the highest probability, whatever it is; ``"auto"``: of
-            the second class where there are two, else ``"top"``.
+            Event whose probability is binned. ``"top"``: the class with the highest predicted
+            probability is observed. ``"auto"``: the second class is observed, if there are two
+            classes; otherwise as ``"top"``.
         edges : int or array-like, default=10
-            How many bins of equal width, or the edges of the bins.
+            Number of bins of equal width on [0, 1], or the edges of the bins.
         level : float, default=0.95
-            Of the binomial intervals.
+            Level of the binomial intervals of the frequencies.
         sample_weight : array-like of shape (m,), optional
-            Weights of the points in both means, all 1 by default. Intervals are those of
-            ``(sum w)^2 / sum w^2`` points.
+            Weights w of the points in the mean probability and the frequency, all 1 by default.
+            The intervals are computed for an effective number of ``(sum w)^2 / sum w^2`` points.
         axes : sequence of two matplotlib Axes, optional
-            For the diagram and the counts; a new figure by default.
+            Axes for the diagram and the histogram; a new figure by default.
 
         Returns
         -------
@@ -127,39 +131,39 @@ class ReliabilityDisplay:
         probabilities = np.asarray(probabilities, dtype=float)
         if np.ndim(edges) == 0:
             edges = np.linspace(0.0, 1.0, check_count(edges, "edges") + 1)
-        stated, came_true, name = _events(np.asarray(y), probabilities, classes, kind)
-        if stated.min() < edges[0] or stated.max() > edges[-1]:
+        p, is_observed, name = _events(np.asarray(y), probabilities, classes, kind)
+        if p.min() < edges[0] or p.max() > edges[-1]:
             raise ValueError(
-                f"probabilities from {stated.min():g} to {stated.max():g} do not lie in bins from "
-                f"{edges[0]:g} to {edges[-1]:g}"
+                f"probabilities from {p.min():g} to {p.max():g} do not lie in the bins, which "
+                f"range from {edges[0]:g} to {edges[-1]:g}"
             )
-        counts, _ = np.histogram(stated, edges)
+        counts, _ = np.histogram(p, edges)
         n_bins = len(counts)
-        at = np.minimum(np.searchsorted(edges, stated, "right") - 1, n_bins - 1)
-        w = np.ones(len(stated)) if sample_weight is None else np.asarray(sample_weight, float)
+        at = np.minimum(np.searchsorted(edges, p, "right") - 1, n_bins - 1)
+        w = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, float)
         sizes, squares = np.bincount(at, w, n_bins), np.bincount(at, w**2, n_bins)
         with np.errstate(invalid="ignore"):
-            predicted = np.bincount(at, w * stated, n_bins) / sizes
-            observed = np.bincount(at, w * came_true, n_bins) / sizes
-            n_equal = sizes**2 / squares
+            predicted = np.bincount(at, w * p, n_bins) / sizes
+            observed = np.bincount(at, w * is_observed, n_bins) / sizes
+            n_effective = sizes**2 / squares
         return cls(
-            edges, predicted, observed, counts, name, level=level, effective_counts=n_equal
+            edges, predicted, observed, counts, name, level=level, effective_counts=n_effective
         ).plot(axes=axes)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> ReliabilityDisplay:
-        """Predict at points whose labels are known, bin the probabilities, and draw.
+        """Draw the reliability diagram of a classifier at points whose labels are known.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted.
+            Fitted classifier with ``predict_proba``.
         X : array-like or frame of shape (m, p)
-            Points that the classifier has not seen.
+            Points that the classifier was not fitted to.
         y : array-like of shape (m,)
-            Their labels.
+            Observed labels of these points.
         **options
-            As for :meth:`from_predictions`.
+            Further arguments of :meth:`from_predictions`.
 
         Returns
         -------
@@ -170,16 +174,16 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_leave_one_out(cls, estimator: Any, y: Any, **options: Any) -> ReliabilityDisplay:
-        """Bin the leave-one-out probabilities of the training points, and draw.
+        """Draw the reliability diagram of the leave-one-out probabilities of the training points.
 
         Parameters
         ----------
         estimator : BayesianKNeighborsClassifier
-            Fitted.
+            Fitted classifier.
         y : array-like of shape (n,)
-            The labels of the training points.
+            Labels of the training points, in the order of ``fit``.
         **options
-            As for :meth:`from_predictions`.
+            Further arguments of :meth:`from_predictions`.
 
         Returns
         -------
@@ -189,17 +193,17 @@ class ReliabilityDisplay:
         return cls.from_predictions(y, estimator.loo_proba_, estimator.classes_, **options)
 
     def plot(self, *, axes: Any = None) -> ReliabilityDisplay:
-        """Draw the diagram and the counts.
+        """Draw the diagram and the histogram.
 
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, optional
-            For the diagram and the counts; a new figure by default.
+            Axes for the diagram and the histogram; a new figure by default.
 
         Returns
         -------
         ReliabilityDisplay
-            Itself.
+            The display itself.
         """
         self.figure_, grid = new_grid(
             axes, 2, 1, sharex=True, height_ratios=(3, 1), figsize=(4.8, 5.2)
@@ -207,10 +211,11 @@ class ReliabilityDisplay:
         diagram, below = self.axes_ = grid[:, 0]
         ends = [self.edges[0], self.edges[-1]]
         diagram.plot(ends, ends, color=INK, linewidth=0.8, zorder=1)
-        there = self.counts > 0
-        x, y = self.predicted[there], self.observed[there]
-        # Rounding may put the frequency a hair outside its interval.
-        bar_lengths = np.maximum([y - self.lower[there], self.upper[there] - y], 0)
+        is_filled = self.counts > 0
+        x, y = self.predicted[is_filled], self.observed[is_filled]
+        # errorbar rejects negative lengths, which rounding errors produce where a frequency equals
+        # the bound of its interval.
+        bar_lengths = np.maximum([y - self.lower[is_filled], self.upper[is_filled] - y], 0)
         diagram.errorbar(
             x, y, bar_lengths, fmt="o-", color=COLOURS[0], linewidth=1.2, markersize=4.5,
             markeredgecolor=INK, markeredgewidth=0.5, elinewidth=0.9, label=self.name,
@@ -219,31 +224,34 @@ class ReliabilityDisplay:
         below.stairs(self.counts, self.edges, color=COLOURS[0], linewidth=1.2)
         diagram.set(ylabel="observed frequency", ylim=(-0.03, 1.03))
         diagram.legend(frameon=False, loc="upper left", fontsize="small")
-        below.set(xlabel="stated probability", ylabel="points", xlim=ends)
+        below.set(xlabel="predicted probability", ylabel="points", xlim=ends)
         for ax in self.axes_:
             tidy(ax)
         return self
 
 
 def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind: str) -> Any:
-    """Return stated probabilities, whether each came true, and what they were stated of."""
+    """Return the predicted probability of the event of ``kind``, its indicator and its name.
+
+    The first two have shape (m,); the indicator is whether the event was observed at each point.
+    """
     check_choice(kind, "kind", ("auto", "top"))
     if probabilities.shape != (len(y), len(classes)):
         raise ValueError(
-            f"{len(y)} labels and {len(classes)} classes do not fit probabilities of shape "
-            f"{probabilities.shape}"
+            f"probabilities must have shape ({len(y)}, {len(classes)}), a row for each label in y "
+            f"and a column for each class, got {probabilities.shape}"
         )
     if not len(y):
-        raise ValueError("there are no points")
+        raise ValueError("a reliability diagram needs at least one point, y is empty")
     check_known(y, classes)
     if kind == "top" or len(classes) > 2:
         top = probabilities.argmax(axis=1)
-        return probabilities.max(axis=1), classes[top] == y, "likeliest class"
+        return probabilities.max(axis=1), classes[top] == y, "most probable class"
     return probabilities[:, 1], y == classes[1], f"class {classes[1]}"
 
 
 def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float) -> Any:
-    """Return the Clopper-Pearson intervals of frequencies."""
+    """Return lower and upper bounds of Clopper-Pearson intervals for observed frequencies."""
     hits, tail = observed * counts, (1 - level) / 2
     with np.errstate(invalid="ignore"):
         lower = np.where(hits > 0, betaincinv(hits, counts - hits + 1, tail), 0.0)
@@ -252,16 +260,19 @@ def _binomial_intervals(observed: np.ndarray, counts: np.ndarray, level: float) 
 
 
 class PredictiveCheckDisplay:
-    """Statistics of the labels, each in the histogram of its values in draws of the model.
+    """Posterior predictive check: statistics of the observed labels and of draws from the model.
+
+    Each panel has the histogram of one statistic over label vectors drawn from the fitted model,
+    and a vertical line at its value for the observed labels.
 
     Parameters
     ----------
     statistics : mapping of str to Statistic
-        As :func:`bayesknn.criticism.predictive_statistics` returns them; sixteen are drawn.
+        Result of :func:`bayesknn.criticism.predictive_statistics`; the first sixteen are drawn.
 
     Attributes
     ----------
-    figure_, axes_ : matplotlib objects
+    figure_, axes_ : matplotlib Figure, ndarray of Axes
         Set by :meth:`plot`.
 
     Examples
@@ -284,16 +295,17 @@ class PredictiveCheckDisplay:
     def from_estimator(
         cls, estimator: Any, *, n_draws: int = 500, random_state: Any = None, axes: Any = None
     ) -> PredictiveCheckDisplay:
-        """Draw labels from a fitted classifier and show how the observed ones compare.
+        """Draw label vectors from a fitted classifier and plot their statistics.
 
         Parameters
         ----------
         estimator : BayesianKNeighborsClassifier
-            Fitted by the coherent likelihood.
+            Classifier fitted with the coherent likelihood.
         n_draws : int, default=500
+            Number of label vectors drawn from the model.
         random_state : None, int, SeedSequence, Generator or RandomState
         axes : sequence of matplotlib Axes, optional
-            One for each statistic, up to sixteen; a new figure by default.
+            One axes for each statistic, at most sixteen; a new figure by default.
 
         Returns
         -------
@@ -302,19 +314,20 @@ class PredictiveCheckDisplay:
         return cls(predictive_statistics(estimator, n_draws, random_state)).plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> PredictiveCheckDisplay:
-        """Draw a histogram for each statistic, with the observed value as a line.
+        """Draw a histogram for each statistic, with the observed value as a vertical line.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            One for each statistic, up to sixteen; a new figure by default.
+            One axes for each statistic, at most sixteen; a new figure by default.
 
         Returns
         -------
         PredictiveCheckDisplay
-            Itself.
+            The display itself.
         """
-        # As many panels as fit on one picture: those of the first classes.
+        # Sixteen panels fit on one figure. Statistics of single classes come last, so with many
+        # classes it is the later classes that are omitted.
         shown = list(self.statistics.items())[:16]
         n_columns = min(len(shown), 3) if axes is None else len(shown)
         n_rows = -(-len(shown) // n_columns)

@@ -1,6 +1,6 @@
-"""Figures of a choice: of k by leave-one-out error, of columns by a score or by the evidence.
+"""Figures of the choice of k by leave-one-out error and of the selection of columns.
 
-The first is the paper's Figure 2.
+The figure of the leave-one-out error is Figure 2 of the paper.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TITLES = {
 
 
 class LeaveOneOutDisplay:
-    """The leave-one-out error curve, every k that attains its minimum marked.
+    """Leave-one-out error rate against k, with a marker at every k that minimises it.
 
     Parameters
     ----------
     errors : array-like of shape (k_max,)
-        Entry k - 1 is the error rate at k.
+        Leave-one-out error rates; entry k - 1 is the rate at k.
 
     Attributes
     ----------
@@ -58,19 +58,19 @@ class LeaveOneOutDisplay:
 
     @property
     def best_k(self) -> np.ndarray:
-        """Every k with the least error, in increasing order."""
+        """All values of k that minimise the error rate, in increasing order."""
         return np.flatnonzero(self.errors == self.errors.min()) + 1
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LeaveOneOutDisplay:
-        """Draw the curve of a fitted classifier.
+        """Draw the leave-one-out error curve of a fitted classifier.
 
         Parameters
         ----------
         estimator : ClassicalKNeighborsClassifier
-            Fitted.
+            Fitted classifier.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -85,12 +85,12 @@ class LeaveOneOutDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         LeaveOneOutDisplay
-            Itself.
+            The display itself.
         """
         self.figure_, self.ax_ = new_axes(ax)
         k = np.arange(1, len(self.errors) + 1)
@@ -107,19 +107,23 @@ class LeaveOneOutDisplay:
 
 @dataclass(eq=False, repr=False)
 class ColumnPathDisplay:
-    """Scores along the path, and those of the columns that were refused at its end.
+    """Scores during a forward selection of columns.
+
+    The horizontal axis lists the columns in the order in which they were added. At its right end
+    are the scores with each column that was tried in the last step and not added.
 
     Parameters
     ----------
     names : sequence of str
-        The chosen columns, in the order in which they came.
+        Names of the selected columns, in the order in which they were added.
     scores, errors : array-like of shape (n_chosen,)
+        Score after each column was added, and its standard error.
     null_score : float
-        The score without any column: that of the class frequencies.
+        Score of the class frequencies, which use no column.
     refused : dict of str to (float, float)
-        Score and error of the columns that were tried last and not taken.
+        Score and standard error with each column that was tried in the last step and not added.
     label : str
-        What the score is.
+        Name of the score, for the vertical axis.
 
     Attributes
     ----------
@@ -138,14 +142,14 @@ class ColumnPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnPathDisplay:
-        """Draw the path of a fitted selector.
+        """Draw the scores of a fitted selector.
 
         Parameters
         ----------
         estimator : ColumnSelector
-            Fitted.
+            Fitted selector.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -165,17 +169,17 @@ class ColumnPathDisplay:
         ).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ColumnPathDisplay:
-        """Draw the path.
+        """Draw the scores, with one standard error either way.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         ColumnPathDisplay
-            Itself.
+            The display itself.
         """
         self.figure_, ax = new_axes(ax)
         self.ax_, at = ax, np.arange(len(self.names) + 2)
@@ -185,11 +189,11 @@ class ColumnPathDisplay:
         labels = ["none", *(f"+ {name}" for name in self.names)]
         if self.refused:
             values, errors = np.array(list(self.refused.values())).T
-            style |= {"fmt": "x", "color": GREY, "label": "refused"}
+            style |= {"fmt": "x", "color": GREY, "label": "not added"}
             ax.errorbar(np.full(len(values), at[-1]), values, _bars(errors), **style)
             best = list(self.refused)[values.argmax()]
-            place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(best, (at[-1], values.max()), **place)
+            offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(best, (at[-1], values.max()), **offset)
             labels.append("+ any other")
         ax.set_xticks(at[: len(labels)], labels)
         ax.set_ylabel(self.label)
@@ -201,19 +205,21 @@ class ColumnPathDisplay:
 
 @dataclass(eq=False, repr=False)
 class ColumnSetsDisplay:
-    """The posterior over sets of columns: each set is a strip as wide as its probability.
+    """Posterior distribution over sets of columns.
 
-    A column's row is filled in the strips of the sets that hold it, the likeliest set on the left,
-    so that the filled part of a row is the column's inclusion probability. Sets beyond 99 % of the
-    posterior are left blank.
+    The horizontal axis is divided into one interval for each set, the most probable set first, of
+    a length equal to the posterior probability of the set. The row of a column is filled in the
+    intervals of the sets that contain the column, so that its total filled length is the inclusion
+    probability of the column. Sets after the first 99 % of the probability are not drawn.
 
     Parameters
     ----------
     names : sequence of str
-        One name for each column.
+        Names of the columns.
     probabilities : dict of tuple of int to float
-        P(set | y), the likeliest set first.
+        P(set | y) of each set of column indices, the most probable set first.
     inclusion, inclusion_errors : array-like of shape (n_columns,)
+        Posterior inclusion probability of each column and its Monte Carlo standard error.
 
     Attributes
     ----------
@@ -237,14 +243,14 @@ class ColumnSetsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ColumnSetsDisplay:
-        """Draw the posterior of a selector that was fitted by either evidence.
+        """Draw the posterior over sets of a fitted selector.
 
         Parameters
         ----------
         estimator : ColumnSelector
-            Fitted.
+            Selector fitted with ``by="evidence"`` or ``by="pseudo-evidence"``.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -259,17 +265,17 @@ class ColumnSetsDisplay:
         ).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ColumnSetsDisplay:
-        """Draw the sets.
+        """Draw the posterior over sets.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         ColumnSetsDisplay
-            Itself.
+            The display itself.
         """
         self.figure_, self.ax_ = new_axes(ax)
         ends = np.cumsum(list(self.probabilities.values()))
@@ -295,11 +301,11 @@ class ColumnSetsDisplay:
 
 
 def _name_columns(estimator: Any) -> list[str]:
-    """Return the names of the columns that a selector was fitted to, or their numbers."""
+    """Return the names of the columns that a selector was fitted to, or "column 0" and so on."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"column {j}" for j in range(estimator.n_features_in_)] if names is None else [*names]
 
 
 def _bars(errors: Any) -> Any:
-    """Return errors if there are any: bars without length would show in the legend."""
+    """Return the errors, or None if all are 0, which keeps error bars out of the legend."""
     return errors if np.any(errors) else None

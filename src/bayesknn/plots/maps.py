@@ -1,8 +1,8 @@
-"""A classifier of two features as a map: which class wins where, and where it is sure.
+"""Maps of a classifier of two features: predicted class, class probabilities and zones.
 
-A point belongs to the zone of a class if the interval of that class's probability lies above those
-of all others (for two classes: does not contain 0.5), and to the zone of uncertainty if there is no
-such class: the paper's Figure 'levelset'.
+A point is in the zone of a class if the interval of that class's probability lies above the
+intervals of all other classes (for two classes: above 0.5). If there is no such class, the point is
+in the zone of uncertainty. The zone map is Figure 3 of the paper (fig:levelset).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _MapDisplay:
-    """A grid over two features and the classes of its points."""
+    """Base class of the maps: a grid over two features, the classes and the axes."""
 
     figure_: Figure
     ax_: Axes
@@ -42,7 +42,9 @@ class _MapDisplay:
         self.y: np.ndarray = np.asarray(y, dtype=float)
         self.classes: np.ndarray = np.asarray(classes)
         if len(self.classes) > len(COLOURS):
-            raise ValueError(f"{len(self.classes)} classes, but only {len(COLOURS)} colours")
+            raise ValueError(
+                f"a map has colours for at most {len(COLOURS)} classes, got {len(self.classes)}"
+            )
         self.feature_names = feature_names
 
     def _make_axes(self, ax: Any) -> None:
@@ -50,7 +52,11 @@ class _MapDisplay:
         self.ax_.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
 
     def _draw_points(self, points: Any, labels: Any, handles: list[Any], others: list[Any]) -> None:
-        """Draw the points if there are any, and a legend of them or of the other handles."""
+        """Draw the points, if given, and the legend.
+
+        The legend lists ``handles``, after the markers of the classes if points are drawn and
+        after ``others`` if not.
+        """
         if points is not None and labels is not None:
             draw_points(self.ax_, points, labels, self.classes)
             others = self.ax_.get_legend_handles_labels()[0]
@@ -63,18 +69,18 @@ class _MapDisplay:
 
 
 class DecisionRegionDisplay(_MapDisplay):
-    """The class a classifier of two features predicts at each point of a grid.
+    """Map of the class predicted at each point of a grid over two features.
 
     Parameters
     ----------
     x, y : ndarray of shape (resolution,)
-        The grid's coordinates.
+        Coordinates of the grid along the two features.
     winners : ndarray of shape (resolution, resolution)
-        Number of the class at ``(x[j], y[i])``.
+        Index of the predicted class at ``(x[j], y[i])``.
     classes : ndarray of shape (n_classes,)
-        The labels the numbers stand for; at most eight.
+        Labels of the classes, at most eight.
     feature_names : sequence of two str
-        Names of the axes.
+        Labels of the two axes.
 
     Attributes
     ----------
@@ -101,20 +107,20 @@ class DecisionRegionDisplay(_MapDisplay):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, resolution: int = 200, ax: Any = None
     ) -> DecisionRegionDisplay:
-        """Predict on a grid around the points, and draw.
+        """Predict on a grid that covers the given points, and draw the decision regions.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted on two features.
+            Classifier fitted to two features.
         X : array-like or frame of shape (n, 2)
-            The points the grid must cover.
+            Points that the grid must cover.
         y : array-like of shape (n,), optional
-            Their labels; the points are drawn if given.
+            Labels of these points. If given, the points are drawn.
         resolution : int, default=200
-            Grid points a side.
+            Number of grid points along each feature.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -129,21 +135,21 @@ class DecisionRegionDisplay(_MapDisplay):
     def plot(
         self, points: Any = None, labels: Any = None, *, ax: Any = None
     ) -> DecisionRegionDisplay:
-        """Draw the regions, their borders, and the points if both arguments are given.
+        """Draw the regions and their borders, and labelled points if given.
 
         Parameters
         ----------
         points : ndarray of shape (n, 2), optional
-            Points to draw.
+            Points to draw. Without ``labels`` they are not drawn.
         labels : array-like of shape (n,), optional
-            Their classes.
+            Classes of the points.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         DecisionRegionDisplay
-            Itself.
+            The display itself.
         """
         self._make_axes(ax)
         draw_shades(self.ax_, self.x, self.y, tint(0.25)[self.winners])
@@ -153,20 +159,20 @@ class DecisionRegionDisplay(_MapDisplay):
 
 
 class ZoneMapDisplay(_MapDisplay):
-    """Class probabilities and zones of a classifier of two features.
+    """Map of the class probabilities and zones on a grid over two features.
 
     Parameters
     ----------
     x, y : ndarray of shape (resolution,)
-        The grid's coordinates.
+        Coordinates of the grid along the two features.
     probabilities : array-like of shape (resolution, resolution, n_classes)
         Class probabilities at ``(x[j], y[i])``.
     zones : array-like of shape (resolution, resolution)
-        Number of the class whose zone it is, -1 for the zone of uncertainty.
+        Index of the class whose zone contains ``(x[j], y[i])``, -1 in the zone of uncertainty.
     classes : array-like of shape (n_classes,)
-        The labels the numbers stand for; at most eight.
+        Labels of the classes, at most eight.
     feature_names : sequence of two str
-        Names of the axes.
+        Labels of the two axes.
 
     Attributes
     ----------
@@ -200,7 +206,7 @@ class ZoneMapDisplay(_MapDisplay):
 
     @property
     def uncertain_share(self) -> float:
-        """Part of the grid that is in the zone of uncertainty."""
+        """Proportion of the grid points that are in the zone of uncertainty."""
         return float(np.mean(self.zones < 0))
 
     @classmethod
@@ -216,26 +222,26 @@ class ZoneMapDisplay(_MapDisplay):
         resolution: int = 150,
         ax: Any = None,
     ) -> ZoneMapDisplay:
-        """Predict on a grid around the points, and draw.
+        """Predict on a grid that covers the given points, and draw the map.
 
         Parameters
         ----------
         estimator : BayesianKNeighborsClassifier
-            Fitted on two features.
+            Classifier fitted to two features.
         X : array-like or frame of shape (n, 2)
-            The points the grid must cover.
+            Points that the grid must cover.
         y : array-like of shape (n,), optional
-            Their labels; the points are drawn if given.
+            Labels of these points. If given, the points are drawn.
         level : float, default=0.95
-            Of the intervals.
+            Level of the intervals that define the zones.
         of : {"probability", "parameters"}, default="probability"
-            Of what the intervals are, as in ``predict_zone``; ``"parameters"`` is the paper's rule.
+            Kind of interval, as in ``predict_zone``. ``"parameters"`` gives the zones of the paper.
         kind : {"both", "levels", "zones"}, default="both"
-            What to draw, see :meth:`plot`.
+            Layers of the map, see :meth:`plot`.
         resolution : int, default=150
-            Grid points a side.
+            Number of grid points along each feature.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -258,28 +264,29 @@ class ZoneMapDisplay(_MapDisplay):
         levels: Sequence[float] | None = None,
         ax: Any = None,
     ) -> ZoneMapDisplay:
-        """Draw the map, and the points if both arguments are given.
+        """Draw the map, and labelled points if given.
 
         Parameters
         ----------
         points : array-like of shape (n, 2), optional
-            Points to draw.
+            Points to draw. Without ``labels`` they are not drawn.
         labels : array-like of shape (n,), optional
-            Their classes.
+            Classes of the points.
         kind : {"both", "levels", "zones"}, default="both"
-            ``"levels"``: the colour of the likeliest class, the deeper the likelier it is, with
-            level sets of the probability; ``"zones"``: the zones in flat colours, that of
-            uncertainty hatched; or both on top of each other.
+            ``"levels"`` shades each point in the colour of its most probable class, in proportion
+            to the probability, and adds contour lines of the probability. ``"zones"`` fills each
+            zone with one colour and hatches the zone of uncertainty. ``"both"`` draws both layers,
+            with the shading of ``"levels"``.
         levels : sequence of float, optional
-            The level sets. Of two classes they are of the second's probability, of more they are
-            of the highest probability.
+            Probabilities at which contour lines are drawn. With two classes they are contours of
+            the second class's probability, with more classes of the highest class probability.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
         ZoneMapDisplay
-            Itself.
+            The display itself.
         """
         check_choice(kind, "kind", ("both", "levels", "zones"))
         self._make_axes(ax)
@@ -294,11 +301,12 @@ class ZoneMapDisplay(_MapDisplay):
         if kind == "zones":
             shades = tint(0.4)[np.maximum(self.zones, 0)]
         else:
-            # From white, where all classes are equally likely, to the full tint at certainty.
+            # The shade is white where all classes are equally probable, and has its full strength
+            # of 0.6 where one class has probability 1.
             floor = 1 / len(self.classes)
-            sureness = (self.probabilities.max(axis=2) - floor) / (1 - floor)
+            strength = (self.probabilities.max(axis=2) - floor) / (1 - floor)
             i, j = np.indices(winners.shape)
-            shades = tint(0.6 * sureness)[i, j, winners]
+            shades = tint(0.6 * strength)[i, j, winners]
         draw_shades(self.ax_, self.x, self.y, shades)
         if len(self.classes) > 2 and kind != "zones":
             draw_borders(self.ax_, self.x, self.y, winners, len(self.classes))
@@ -327,7 +335,8 @@ class ZoneMapDisplay(_MapDisplay):
             widths = [1.3 if len(self.classes) == 2 and each == 0.5 else 0.7 for each in inside]
             lines = self.ax_.contour(self.x, self.y, surface, inside, colors=INK, linewidths=widths)
             for text in self.ax_.clabel(lines, fontsize="x-small", fmt="%g"):
-                # Of the upright ones all run up the page, or 0.6 is read as 9.0.
+                # All vertical labels are turned to run upwards. If some ran downwards, 0.6 could be
+                # read as 9.0.
                 if 260 < text.get_rotation() < 280:
                     text.set_rotation(text.get_rotation() - 180)
         return Line2D([], [], color=INK, linewidth=0.7, label=what)
@@ -342,34 +351,37 @@ class ZoneMapDisplay(_MapDisplay):
 
 
 def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> tuple[Any, ...]:
-    """Lay a grid around points, a margin of 5 % included.
+    """Return a grid that covers points with a margin of 5 % of their range on each side.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted; if it knows its columns by name, X must be a frame, and so is the grid.
+        Fitted classifier. If it was fitted to a frame, X must be a frame and the grid is one too.
     X : array-like or frame of shape (n, 2)
+        Points to cover.
     resolution : int
-        Grid points a side.
+        Number of grid points along each feature.
     what : str
-        The picture, for the errors.
+        Name of the figure for error messages, such as "a zone map".
 
     Returns
     -------
     x, y : ndarray of shape (resolution,)
-        Coordinates of the grid.
+        Coordinates of the grid along the two features.
     grid : ndarray or frame of shape (resolution ** 2, 2)
-        Its points, row by row, in the form in which the estimator takes them.
+        Grid points as input of the estimator, with the first feature changing fastest.
     points : ndarray of shape (n, 2)
-        The points it was laid around.
+        X as an array.
     names : tuple of two str
-        Of the features.
+        Names of the features.
     """
     points = np.asarray(X, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(f"{what} needs two features, X has shape {points.shape}")
+        raise ValueError(f"{what} needs X with two columns, got shape {points.shape}")
     if len(points) == 0 or not np.isfinite(points).all():
-        raise ValueError(f"{what} needs points to lay the grid around: X is empty or not finite")
+        raise ValueError(
+            f"{what} needs X with at least one row and finite values, X is empty or not finite"
+        )
     check_count(resolution, "resolution", low=2)
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.05 * np.where(high > low, high - low, 1.0)
@@ -379,23 +391,28 @@ def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> tuple[An
     if names is None:
         return x, y, grid, points, ("x1", "x2")
     if not hasattr(X, "columns"):
-        raise ValueError(f"the classifier knows its columns as {list(names)}; pass X as a frame")
+        raise ValueError(
+            f"the classifier was fitted to a frame with the columns {list(names)}; pass X as a "
+            "frame with these columns"
+        )
     frame = type(X)(dict(zip(names, grid.T, strict=True)))
     return x, y, frame, points, (str(names[0]), str(names[1]))
 
 
 def draw_shades(ax: Any, x: np.ndarray, y: np.ndarray, shades: np.ndarray) -> None:
-    """Fill the cells around the points of a grid with colours."""
+    """Fill the cell around each grid point with its colour in ``shades``."""
     half_x, half_y = 0.5 * (x[1] - x[0]), 0.5 * (y[1] - y[0])
     extent = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
     ax.imshow(shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest")
 
 
 def draw_points(ax: Any, points: Any, labels: Any, classes: np.ndarray) -> None:
-    """Draw points with the marker and the colour of their class."""
+    """Draw each point with the marker and the colour of its class."""
     points, labels = np.asarray(points, dtype=float), check_known(labels, classes)
     if len(points) != len(labels):
-        raise ValueError(f"there are {len(points)} points but {len(labels)} labels")
+        raise ValueError(
+            f"points and labels must have the same length, got {len(points)} and {len(labels)}"
+        )
     for g, label in enumerate(classes):
         style = {"color": COLOURS[g], "markersize": 4.0, "label": f"class {label}"}
         edge = {"markeredgecolor": INK, "markeredgewidth": 0.5}
@@ -405,7 +422,8 @@ def draw_points(ax: Any, points: Any, labels: Any, classes: np.ndarray) -> None:
 def draw_borders(
     ax: Any, x: np.ndarray, y: np.ndarray, winners: np.ndarray, n_classes: int
 ) -> None:
-    """Draw the lines between the regions; those of all classes but one are all there are."""
+    """Draw the borders between the regions of different predicted classes."""
+    # Every border separates two classes, so the outlines of all classes but the last include it.
     for g in range(n_classes - 1):
         inside = (winners == g).astype(float)
         if 0 < inside.mean() < 1:

@@ -1,7 +1,8 @@
-"""The posterior of beta and k: traces and marginals (the paper's Figures of the chains).
+"""Traces and marginal distributions of beta and k (Figures 4, 7, 8, 9 and 13 of the paper).
 
-A posterior is a :class:`~bayesknn.posterior.GridPosterior`, or a DataTree with ``posterior/beta``
-and ``posterior/k`` over (chain, draw), or a classifier that has the latter as ``posterior_``.
+All functions accept three forms of a posterior: a :class:`~bayesknn.posterior.GridPosterior`; a
+DataTree with ``posterior/beta`` and ``posterior/k`` over (chain, draw); and a fitted classifier
+that has such a DataTree as ``posterior_``.
 """
 
 from __future__ import annotations
@@ -19,25 +20,27 @@ if TYPE_CHECKING:
 
 
 class PosteriorDisplay:
-    """Marginals of beta and k, beside the traces of the chains if there are any.
+    """Marginal posterior distributions of beta and k, with the traces of the chains if given.
 
     Parameters
     ----------
     beta_edges : array-like of shape (n_bins + 1,)
+        Edges of the bins of beta.
     beta_density : array-like of shape (n_bins,)
         Posterior density of beta in each bin.
     k_values : array-like of shape (n_k,)
     k_probabilities : array-like of shape (n_k,)
+        Posterior probability of each k.
     k_errors : array-like of shape (n_k,), optional
-        Monte Carlo errors of the probabilities, drawn as bars of one error either way.
+        Monte Carlo standard errors of the probabilities, drawn as bars of one error either way.
     beta_trace, k_trace : array-like of shape (n_chains, n_draws), optional
-        The chains.
+        Draws of the chains.
 
     Attributes
     ----------
-    figure_, axes_ : matplotlib objects
-        Set by :meth:`plot`: (trace, marginal) of beta above those of k, or without traces the
-        two marginals side by side.
+    figure_, axes_ : matplotlib Figure, ndarray of Axes
+        Set by :meth:`plot`. With traces the axes have shape (2, 2): trace and marginal of beta in
+        the first row, of k in the second. Without traces they have shape (1, 2): the two marginals.
 
     Examples
     --------
@@ -81,16 +84,16 @@ class PosteriorDisplay:
     def from_posterior(
         cls, posterior: Any, *, traces: bool | None = None, axes: Any = None
     ) -> PosteriorDisplay:
-        """Draw a posterior.
+        """Draw the marginals of a posterior, and the traces of its chains.
 
         Parameters
         ----------
         posterior : GridPosterior or DataTree
         traces : bool, optional
-            Whether to draw the chains. By default yes, unless the draws are independent: a
-            GridPosterior has no chains at all.
+            Whether to draw the traces. By default they are drawn if the posterior has Markov
+            chains: a GridPosterior has none, and draws from a grid are independent.
         axes : sequence of matplotlib Axes, optional
-            2 x 2 with traces, two without; a new figure by default.
+            Four axes, row by row, with traces; two without. A new figure by default.
 
         Returns
         -------
@@ -108,16 +111,16 @@ class PosteriorDisplay:
     def from_estimator(
         cls, estimator: Any, *, traces: bool | None = None, axes: Any = None
     ) -> PosteriorDisplay:
-        """Draw the posterior of a fitted classifier, P(k) as in its ``k_probabilities_``.
+        """Draw the posterior of a fitted classifier, with ``k_probabilities_`` as marginal of k.
 
         Parameters
         ----------
         estimator : BayesianKNeighborsClassifier
-            Fitted.
+            Fitted classifier.
         traces : bool, optional
-            Whether to draw the chains; by default where there are chains.
+            Whether to draw the traces; by default they are drawn if inference ran Markov chains.
         axes : sequence of matplotlib Axes, optional
-            2 x 2 with traces, two without; a new figure by default.
+            Four axes, row by row, with traces; two without. A new figure by default.
 
         Returns
         -------
@@ -127,17 +130,17 @@ class PosteriorDisplay:
         return cls.from_posterior(estimator, traces=traces, axes=axes)
 
     def plot(self, *, axes: Any = None) -> PosteriorDisplay:
-        """Draw the marginals, and the traces if there are any.
+        """Draw the marginals, and the traces if the display has any.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            2 x 2 with traces, two without; a new figure by default.
+            Four axes, row by row, with traces; two without. A new figure by default.
 
         Returns
         -------
         PosteriorDisplay
-            Itself.
+            The display itself.
         """
         if self.beta_trace is None:
             self.figure_, self.axes_ = new_grid(axes, 1, 2, figsize=(6.4, 2.8))
@@ -160,9 +163,9 @@ class PosteriorDisplay:
         style = {"color": tint(0.45)[0], "edgecolor": COLOURS[0], "linewidth": 0.5}
         style |= {"error_kw": {"elinewidth": 0.9, "ecolor": INK}, errors: self.k_errors}
         bars(self.k_values, self.k_probabilities, 0.8, **style)
-        # Bars that would hardly be seen are beyond the edge of the picture.
-        drawn = self.k_values[self.k_probabilities > 2e-3 * self.k_probabilities.max()]
-        limits = (drawn[0] - 1.0, drawn[-1] + 1.0)
+        # The axis of k stops where bars become too short to see, less than 0.2 % of the highest.
+        visible = self.k_values[self.k_probabilities > 2e-3 * self.k_probabilities.max()]
+        limits = (visible[0] - 1.0, visible[-1] + 1.0)
         ends = self.k_probabilities + (0.0 if self.k_errors is None else self.k_errors)
         density_range = (0.0, 1.05 * self.beta_density.max())
         k_range = (0.0, 1.05 * np.max(ends))
@@ -178,7 +181,7 @@ class PosteriorDisplay:
         beta_ax, k_ax = axes
         for ax, trace in zip(axes, traces, strict=True):
             for chain, draws in enumerate(trace):
-                # As pixels: a chain of 50,000 draws would be megabytes of vectors.
+                # Rasterising keeps SVG files small: a chain of 50,000 draws has megabytes of paths.
                 ax.plot(draws, color=COLOURS[chain % 8], linewidth=0.4, rasterized=True)
             ax.margins(x=0.01)
         beta_ax.set(ylabel=r"$\beta$")
@@ -187,13 +190,13 @@ class PosteriorDisplay:
 
 
 def compute_marginals(posterior: Any, beta_edges: Any = None) -> PosteriorDisplay:
-    """Return the marginals of a posterior, not drawn yet.
+    """Return a display with the marginals of a posterior, without drawing it.
 
     Parameters
     ----------
     posterior : GridPosterior, DataTree or fitted classifier
     beta_edges : array-like of shape (n_bins + 1,), optional
-        Chosen from the posterior by default.
+        Edges of the bins of beta; by default chosen from the posterior.
 
     Returns
     -------
@@ -210,12 +213,13 @@ def compute_marginals(posterior: Any, beta_edges: Any = None) -> PosteriorDispla
             ks, counts = np.arange(k.min(), k.max() + 1), np.bincount(k.ravel())
             probabilities, errors = counts[k.min() :] / k.size, None
         return PosteriorDisplay(edges, density, ks, probabilities, k_errors=errors)
-    # The weights are the masses of cells. In a cell the density is not taken as constant: bins
-    # that are narrower would show its steps.
+    # The weights of a grid are the probabilities of its cells. Interpolating their cumulative sum
+    # gives a density that varies within a cell; a constant one would show as steps in the finer
+    # bins of the figure.
     mass = np.zeros(len(edges) - 1)
     for cells, weights in zip(posterior.cells, posterior.weights, strict=True):
-        below = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
-        mass += np.diff(below(np.clip(edges, cells[0], cells[-1])))
+        cumulative = PchipInterpolator(cells, np.append(0.0, np.cumsum(weights)))
+        mass += np.diff(cumulative(np.clip(edges, cells[0], cells[-1])))
     ks = np.arange(1, posterior.k_max + 1)
     errors = posterior.k_probabilities_error if len(posterior.replicates) else None
     density = mass / np.diff(edges)
@@ -223,11 +227,12 @@ def compute_marginals(posterior: Any, beta_edges: Any = None) -> PosteriorDispla
 
 
 def beta_range(posterior: Any) -> tuple[float, float]:
-    """Return the range of beta that holds all but 1e-4 of the posterior on either side."""
+    """Return the range of beta to plot: the 1e-4 and 1 - 1e-4 quantiles, or the range of draws."""
     if _is_grid(posterior):
         order = np.argsort(posterior.betas, axis=None)
-        betas, below = posterior.betas.ravel()[order], np.cumsum(posterior.weights.ravel()[order])
-        low, high = np.searchsorted(below, [1e-4, 1 - 1e-4])
+        betas = posterior.betas.ravel()[order]
+        cumulative = np.cumsum(posterior.weights.ravel()[order])
+        low, high = np.searchsorted(cumulative, [1e-4, 1 - 1e-4])
         return float(betas[max(low - 1, 0)]), float(betas[min(high + 1, len(betas) - 1)])
     beta, _ = get_draws(posterior)
     return float(beta.min()), float(beta.max())
@@ -241,20 +246,20 @@ def get_draws(posterior: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(group["beta"], dtype=float), np.asarray(group["k"])
     except (KeyError, TypeError, IndexError):
         raise ValueError(
-            "a posterior is a GridPosterior, a DataTree with posterior/beta and posterior/k, or a "
-            f"fitted classifier with posterior_; got a {type(posterior).__name__}"
+            "posterior must be a GridPosterior, a DataTree with posterior/beta and posterior/k, or "
+            f"a fitted classifier with posterior_, got a {type(posterior).__name__}"
         ) from None
 
 
 def _is_grid(posterior: Any) -> bool:
-    """Whether the posterior is given by weights on a grid."""
+    """Return whether a posterior is given by weights on a grid."""
     return hasattr(posterior, "weights")
 
 
 def _choose_edges(posterior: Any) -> np.ndarray:
     low, high = beta_range(posterior)
     if _is_grid(posterior):
-        # There is no noise to smooth: enough bins that the steps are not seen.
+        # A grid has no Monte Carlo noise, so bins may be too narrow for steps to be visible.
         return np.linspace(low, high, 301)
     edges = np.histogram_bin_edges(get_draws(posterior)[0], bins="fd")
     return edges if len(edges) <= 61 else np.linspace(low, high, 61)

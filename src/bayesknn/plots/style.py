@@ -1,4 +1,4 @@
-"""Colours, markers and lines that survive colour blindness and a black-and-white printer."""
+"""Colours, markers and lines that can be distinguished by colour-blind readers and in grey."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 from bayesknn._utils.checks import show
 from bayesknn._utils.extras import require
 
-# Okabe and Ito's palette; the first two differ in lightness too.
+# The palette of Okabe and Ito for colour-blind readers. Its first two colours differ in lightness
+# too, so that two classes can be distinguished in a grey print.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-# One for each colour, so that curves are told apart without it.
+# One line style for each colour, so that curves can be distinguished without colours.
 LINES: tuple[Any, ...] = (
     "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)), (0, (3, 1)),
 )  # fmt: skip
 INK = "#222222"
 GREY = "#8C8C8C"
-# For letters that the figure's own font lacks: matplotlib takes the first of these that has one.
-# The last, which matplotlib brings since 3.11, has a box for every letter.
+# Fallback fonts: matplotlib draws a letter that the figure's font lacks with the first font of this
+# list that has it. The last one is part of matplotlib 3.11 and draws a box for every letter.
 FONTS = (
     "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR",
     "WenQuanYi Micro Hei", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Nirmala UI",
@@ -29,26 +30,26 @@ FONTS = (
 
 
 def require_matplotlib() -> None:
-    """Say how to get matplotlib if it is not there."""
+    """Raise ImportError with the command that installs matplotlib if it is missing."""
     require("matplotlib", "plots need", "plot")
 
 
 def new_axes(ax: Any) -> tuple[Any, Any]:
-    """Return a figure and axes, new ones if ``ax`` is None."""
+    """Return ``ax`` and its figure, or a new figure with one axes if ``ax`` is None."""
     figure, axes = new_grid(None if ax is None else [ax], 1, 1)
     return figure, axes[0, 0]
 
 
 def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[Any, np.ndarray]:
-    """Return a figure and a grid of axes, new ones if ``axes`` is None.
+    """Return the given axes as a grid, or a new figure with such a grid if ``axes`` is None.
 
     Parameters
     ----------
     axes : sequence of matplotlib Axes, or None
-        In reading order; there must be ``n_rows * n_columns`` of them.
+        ``n_rows * n_columns`` axes, row by row.
     n_rows, n_columns : int
     **options
-        For ``subplots``, where the axes are new.
+        Arguments of ``matplotlib.pyplot.subplots``, used only for a new figure.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[An
     axes = np.asarray(axes, dtype=object)
     if axes.size != n_rows * n_columns:
         raise ValueError(
-            f"this picture takes {n_rows} x {n_columns} axes, got {axes.size}: "
+            f"this figure needs {n_rows} x {n_columns} axes, got {axes.size}: "
             f"pass figure.subplots({n_rows}, {n_columns})"
         )
     axes = axes.reshape(n_rows, n_columns)
@@ -70,7 +71,10 @@ def new_grid(axes: Any, n_rows: int, n_columns: int, **options: Any) -> tuple[An
 
 
 def new_figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:
-    """Return a figure without a window, and its axes as an array of that shape."""
+    """Return a new figure outside pyplot and its axes, shape (n_rows, n_columns).
+
+    ``width`` and ``height`` are in inches. Such a figure opens no window and needs no closing.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -78,22 +82,24 @@ def new_figure(n_rows: int, n_columns: int, width: float, height: float, **optio
 
 
 def tidy(ax: Any) -> None:
-    """Finish axes: no frame on the two sides that carry no scale, and fonts for any script."""
+    """Remove the top and right frame lines of axes and set fallback fonts for non-ASCII text."""
     from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
     ax.spines[["top", "right"]].set_visible(False)
-    there = set(fontManager.get_font_names())
+    installed = set(fontManager.get_font_names())
     for text in ax.findobj(Text):
         if not text.get_text().isascii():
             families = (*text.get_fontfamily(), *FONTS)
-            text.set_fontfamily([name for name in families if name in there or name not in FONTS])
+            text.set_fontfamily(
+                [name for name in families if name in installed or name not in FONTS]
+            )
 
 
 def render(figure: Any, kind: str, dpi: int) -> bytes:
-    """Return a figure as the content of a "png" or "svg" file.
+    """Return the content of a "png" or "svg" file of a figure.
 
-    Without a date and with a fixed salt, so that the same numbers give the same bytes.
+    The file has no date and its SVG ids use a fixed salt, so that equal figures give equal bytes.
     """
     import matplotlib as mpl
 
@@ -105,12 +111,12 @@ def render(figure: Any, kind: str, dpi: int) -> bytes:
 
 
 def tint(strength: Any) -> np.ndarray:
-    """Return the palette mixed with white, as an array of shape (..., n_colours, 3).
+    """Return the colours of the palette mixed with white, as RGB of shape (..., n_colours, 3).
 
     Parameters
     ----------
-    strength : float or ndarray
-        1 is the colour itself, 0 is white.
+    strength : float or ndarray of any shape
+        Proportion of the colour in the mixture: 1 gives the colour itself, 0 gives white.
     """
     from matplotlib.colors import to_rgb
 
@@ -119,11 +125,11 @@ def tint(strength: Any) -> np.ndarray:
 
 
 def check_known(labels: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the labels as an array, if every one of them is a class."""
+    """Return the labels as an array; raise ValueError if one of them is not in ``classes``."""
     labels = np.asarray(labels)
-    strange = labels[~np.isin(labels, classes)]
-    if len(strange):
+    unknown = labels[~np.isin(labels, classes)]
+    if len(unknown):
         raise ValueError(
-            f"{show(strange[0])} is a label of no class; the classes are {classes.tolist()}"
+            f"{show(unknown[0])} is not one of the classes, which are {classes.tolist()}"
         )
     return labels

@@ -1,4 +1,4 @@
-"""One run of everything at the tiny budget, shared by the tests of this folder."""
+"""A run of all items with the tiny budget, which the tests of this folder share."""
 
 import os
 
@@ -12,6 +12,6 @@ from bayesknn.paper import run_paper
 def tiny_run(tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # common to all workers: the second one finds the first's results
+        folder = folder.parent  # all workers share this folder, so that one of them computes
     with locket.lock_file(folder / "paper.lock"):
         return run_paper(folder / "paper-tiny", "tiny", n_jobs=1, verbose=0)

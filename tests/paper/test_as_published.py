@@ -1,4 +1,4 @@
-"""The classifier with the settings of the paper."""
+"""Tests of the classifier with the settings of the paper."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_its_settings_are_those_of_the_paper():
 
 
 def test_the_papers_page_uses_them():
-    """Its prior, and the interval of the parameters, are those of the classifier."""
+    """The prior and the largest k of a Study are those of the classifier."""
     data = load_pima()
     study = Study(data)
     clf = as_published(data.y_train, likelihood="pseudo", beta_max=BETA_MAX, random_state=0)

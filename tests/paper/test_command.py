@@ -1,4 +1,4 @@
-"""The command ``bayesknn paper``."""
+"""Tests of the command ``bayesknn paper``."""
 
 import json
 
@@ -19,8 +19,8 @@ def test_it_writes_and_goes_on(tmp_path):
     first = call(*arguments)
     assert first.exit_code == 0, first.output
     assert "6 exact" in first.output and "index.html" in first.output
-    found = json.loads((out / "comparison.json").read_text())
-    assert {row["id"] for row in found["rows"]} == {"tab:knn-ripley", "fig:leave1"}
+    content = json.loads((out / "comparison.json").read_text())
+    assert {row["id"] for row in content["rows"]} == {"tab:knn-ripley", "fig:leave1"}
     assert call(*arguments).output.count("kept") == 2
 
 

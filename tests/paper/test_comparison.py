@@ -1,4 +1,4 @@
-"""Verdicts: rounding, errors, sentences, lists."""
+"""Tests of the verdicts on rounded numbers, random numbers, sentences and lists."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bayesknn.paper.comparison import Estimate, Item, Quantity, compare
 
 
-def judge(quantity, estimate):
+def verdict_on(quantity, estimate):
     """Return the verdict on one quantity."""
     item = Item("num:x", "", "", lambda setting: None, {"x": quantity})
     return compare(item, {"x": estimate})[0].verdict
@@ -20,7 +20,7 @@ def judge(quantity, estimate):
         (0.087, 3, Estimate(0.0876), "differs"),
         (0.087, 3, Estimate(0.090, error=0.001), "within error"),
         (0.087, 3, Estimate(0.091, error=0.001), "differs"),
-        (0.087, 3, Estimate(0.091, error=0.0005, spread=0.002), "within error"),
+        (0.087, 3, Estimate(0.091, error=0.0005, run_sd=0.002), "within error"),
         (17, 0, Estimate(17), "exact"),
         (17, 0, Estimate(18), "differs"),
         ([57, 58], 0, Estimate([57, 58]), "exact"),
@@ -29,13 +29,13 @@ def judge(quantity, estimate):
     ],
 )
 def test_verdict(published, decimals, estimate, verdict):
-    assert judge(Quantity("x", published, decimals), estimate) == verdict
+    assert verdict_on(Quantity("x", published, decimals), estimate) == verdict
 
 
 def test_a_sentence_is_borne_out_or_not():
     quantity = Quantity("x", "more than a week", holds=lambda time: time.value > 7)
-    assert judge(quantity, Estimate(8)) == "borne out"
-    assert judge(quantity, Estimate(6)) == "not borne out"
+    assert verdict_on(quantity, Estimate(8)) == "borne out"
+    assert verdict_on(quantity, Estimate(6)) == "not borne out"
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_a_sentence_is_borne_out_or_not():
     ],
 )
 def test_an_independent_value_is_confirmed_or_not(estimate, verdict):
-    assert judge(Quantity("x", 0.087, source="independent"), estimate) == verdict
+    assert verdict_on(Quantity("x", 0.087, source="independent"), estimate) == verdict
 
 
 @given(st.floats(-1e3, 1e3), st.integers(0, 6))
 def test_a_rounded_number_is_always_exact(value, decimals):
-    assert judge(Quantity("x", round(value, decimals), decimals), Estimate(value)) == "exact"
+    assert verdict_on(Quantity("x", round(value, decimals), decimals), Estimate(value)) == "exact"
 
 
 def test_every_quantity_needs_an_estimate():
     item = Item("num:x", "", "", lambda setting: None, {"x": Quantity("x")})
-    with pytest.raises(ValueError, match="y computed or asked for"):
+    with pytest.raises(ValueError, match="y must be both in published.toml and in the result"):
         compare(item, {"x": Estimate(1.0), "y": Estimate(1.0)})
 
 
@@ -67,7 +67,7 @@ def test_a_difference_is_explained_by_the_reason_given():
     assert (row.verdict, row.explanation) == ("differs", "Because.")
 
 
-def test_the_spread_of_single_runs_excuses_only_single_runs():
-    estimate = Estimate(0.091, error=0.001, spread=0.003)
-    assert judge(Quantity("x", 0.087), estimate) == "within error"
-    assert judge(Quantity("x", 0.087, source="independent"), estimate) == "not confirmed"
+def test_the_sd_of_single_runs_counts_for_published_values_only():
+    estimate = Estimate(0.091, error=0.001, run_sd=0.003)
+    assert verdict_on(Quantity("x", 0.087), estimate) == "within error"
+    assert verdict_on(Quantity("x", 0.087, source="independent"), estimate) == "not confirmed"

@@ -1,4 +1,4 @@
-"""Several posteriors in one picture."""
+"""Tests of the figures that compare the marginals of several posteriors."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def setting():
     return Setting("tiny", n_jobs=1)
 
 
-def test_marginals_stand_on_common_axes_without_their_empty_ends(setting):
+def test_marginals_share_axes_and_end_where_they_vanish(setting):
     (figure,) = REGISTRY["fig:pseudoB"].function(setting).figures
     beta, k = figure.axes
     names = ["exact", "pseudo-likelihood", "path sampling", "perfect draws"]
@@ -24,9 +24,9 @@ def test_marginals_stand_on_common_axes_without_their_empty_ends(setting):
     every_k, drawn = k.lines[0].get_data()
     expected = exact_posterior(setting).k_probabilities
     np.testing.assert_allclose(drawn, expected[every_k - 1])
-    # Both ends are the last that can be told from nothing, or one beyond.
-    heavy = np.flatnonzero(expected > 1e-3 * expected.max()) + 1
-    assert (every_k[0], every_k[-1]) == (max(heavy[0] - 1, 1), heavy[-1] + 1)
+    # The curve extends one value of k beyond those with more than 0.1 % of the largest probability.
+    visible = np.flatnonzero(expected > 1e-3 * expected.max()) + 1
+    assert (every_k[0], every_k[-1]) == (max(visible[0] - 1, 1), visible[-1] + 1)
 
 
 def test_the_panels_at_fixed_k_are_those_of_beta(setting):

@@ -1,4 +1,4 @@
-"""The joint posterior with missing classes: against the sum over all labels."""
+"""Tests of the joint posterior with missing classes against enumeration of all labels."""
 
 from itertools import product
 
@@ -16,7 +16,7 @@ N_RUNS = 20
 
 @pytest.fixture(scope="module")
 def small():
-    """Seven points of three classes, of which four labels are known, by chains and by summing."""
+    """Fit seven points of three classes, four of them labelled, by chains and by enumeration."""
     X = np.random.default_rng(3).normal(size=(7, 2))
     fixed = np.array([0, -1, 1, -1, 2, 0, -1])
     model = BoltzmannModel(NeighborGraph.from_points(X, 3), 3, fixed=fixed)
@@ -29,9 +29,10 @@ def small():
 
 
 def assert_near(runs, exact):
-    """Compare the mean of independent runs with exact values, at five standard errors.
+    """Assert that the mean of independent runs is within five standard errors of exact values.
 
-    Of ``N_RUNS`` - 1 degrees of freedom: 5e-5 for one value, and neighbouring values move together.
+    With ``N_RUNS`` - 1 degrees of freedom a correct value fails with probability 5e-5. The values
+    of one call are strongly correlated.
     """
     error = runs.std(axis=0, ddof=1) / N_RUNS**0.5
     assert np.all(np.abs(runs.mean(axis=0) - exact) < 5 * error + 1e-3)
@@ -41,7 +42,7 @@ def test_the_likelihood_of_the_known_labels_is_the_sum_over_the_others(small):
     fit, log_f, *_ = small
     assert_near(fit.log_likelihood[:, :, [5, 10, 15]], log_f[:, [5, 10, 15]])
     np.testing.assert_allclose(fit.log_likelihood[:, :, 0], -4 * np.log(3))
-    # The estimate is worth having: errors are a tenth of a nat at most.
+    # Small errors keep the comparison above from passing by chance: at most 0.1 in log f.
     assert (fit.log_likelihood.std(axis=0) / N_RUNS**0.5).max() < 0.1
 
 
@@ -64,10 +65,10 @@ def test_scores_of_a_sequence_do_not_use_what_comes_later():
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2
     X = rng.normal(size=(40, 2)) + 2 * labels[:, None]
-    scores, rise = score_sequence(X, labels, 36, seed=0)
+    scores, evidence = score_sequence(X, labels, 36, seed=0)
     other = labels.copy()
     other[-1] = 1 - other[-1]
     changed, _ = score_sequence(X, other, 36, seed=0)
     np.testing.assert_array_equal(changed[:-1], scores[:-1])
     assert np.exp(changed[-1]) + np.exp(scores[-1]) == pytest.approx(1)
-    assert np.isfinite(rise.value) and rise.error >= 0
+    assert np.isfinite(evidence.value) and evidence.error >= 0

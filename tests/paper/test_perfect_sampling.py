@@ -1,4 +1,4 @@
-"""Single-site coupling from the past."""
+"""Tests of perfect sampling by coupled Gibbs sweeps."""
 
 import contextlib
 import itertools
@@ -20,14 +20,14 @@ from tests.statistical import check, p_value_of_counts, rejects
 
 RING = NeighborGraph.from_neighbors([[1, 2, 3, 4, 5, 0]])
 CHAIN = NeighborGraph.from_neighbors([[1, 0, 1, 2], [2, 2, 0, 1]])
-# Two components, of which one has a point that nobody has as neighbour.
+# A graph of two components. Points 2 and 5 are neighbour of no other point.
 PARTS = NeighborGraph.from_neighbors([[1, 0, 1, 4, 3, 4]])
 WEIGHTS = np.array([1.0, 1.6])
 KEYS = st.integers(0, 2**64 - 1).map(np.uint64)
 
 
 def replay(key, draw, n):
-    """Return the numbers of one draw as the reference takes them: the low ones choose class 1."""
+    """Return u(t) of one draw for the reference, where large numbers give class 1, not small."""
     return lambda t: 1 - uniforms(key, (draw << 32) | t, n)
 
 
@@ -55,7 +55,7 @@ def test_further_back_is_the_same_draw(graph, beta, key, further, start):
     model = BoltzmannModel(graph, 2, WEIGHTS)
     (labels,), (n_sweeps,) = perfect_labels_by_sites(model, beta, k, key=key)
     near, a = as_reference(graph, 2, WEIGHTS)
-    # From any labels, not from the saturated ones alone.
+    # The start is an arbitrary label vector instead of all 0 or all 1.
     y, u = (start >> np.arange(n)) % 2, replay(key, 0, n)
     for t in range(n_sweeps + further, 0, -1):
         y = reference.gibbs_sweep(near, a, y, beta, k, u(t))
@@ -72,18 +72,18 @@ def test_same_labels_as_the_reference_on_ripley(ripley):
         BoltzmannModel(ripley, 2, WEIGHTS), 1.0, 13, key=np.uint64(7)
     )
     assert n_sweeps >= 8
-    # The reference also checks that the order of the two chains never breaks.
+    # The reference also asserts that every sweep preserves the order of the two chains.
     near, a = as_reference(ripley, 2, WEIGHTS)
     u = replay(np.uint64(7), 0, 250)
     expected = reference.perfect_labels_of_two_classes(near, a, 1.0, 13, u)
     np.testing.assert_array_equal(labels, expected)
 
 
-# Named mutants.
+# Mutants of the sampler.
 
 
 def broken_draw(mutant, beta, a, u):
-    """Draw perfectly as the reference does, by sweeps with a mistake."""
+    """Return a draw by coupling from the past with the mistake ``mutant`` in its Gibbs sweeps."""
     A = reference.adjacency(as_reference(CHAIN, 2)[0], 2)
     weights = A if mutant == "no reverse neighbours" else A + A.T
     strength = beta if mutant == "beta not divided by k" else beta / 2
@@ -103,19 +103,19 @@ def broken_draw(mutant, beta, a, u):
 
 
 def p_value_of_draw(mutant):
-    _, law = exact_law(CHAIN, 0.5, 2, 2, WEIGHTS)
+    _, distribution = exact_law(CHAIN, 0.5, 2, 2, WEIGHTS)
 
     def p_value(n_draws, seed):
         draws = [
             broken_draw(mutant, 0.5, WEIGHTS, reference.replayable(n_draws * seed + draw, 4))
             for draw in range(n_draws)
         ]
-        return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=16), law)
+        return p_value_of_counts(np.bincount(state_index(draws, 2), minlength=16), distribution)
 
     return p_value
 
 
-def test_a_draw_without_a_mistake_has_the_law():
+def test_a_draw_without_a_mistake_has_the_distribution():
     check(p_value_of_draw(None), n_draws=400)
 
 
@@ -135,7 +135,7 @@ def test_tie_break_through_the_field_breaks_the_order():
 
 
 def draw_with_fresh_numbers(model, beta, key):
-    """Draw wrongly: with fresh numbers each time that the past is lengthened, by one sweep."""
+    """Return a biased draw: every restart of the chains uses new random numbers."""
     for n_sweeps in itertools.count(1):
         stream = np.uint64((int(key) + n_sweeps) % 2**64)
         with contextlib.suppress(CoalescenceError):
@@ -144,7 +144,7 @@ def draw_with_fresh_numbers(model, beta, key):
 
 
 def p_value_of_past(fresh):
-    _, law = exact_law(RING, 1.2, 1, 2)
+    _, distribution = exact_law(RING, 1.2, 1, 2)
     model = BoltzmannModel(RING, 2)
 
     def p_value(n_draws, seed):
@@ -154,7 +154,7 @@ def p_value_of_past(fresh):
         else:
             key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
             labels, _ = perfect_labels_by_sites(model, 1.2, 1, key=key, n_draws=n_draws)
-        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), law)
+        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=64), distribution)
 
     return p_value
 
@@ -165,31 +165,29 @@ def test_fresh_numbers_are_rejected():
     assert rejects(p_value_of_past(fresh=True), n_draws=100_000)
 
 
-# The front.
+# The function perfect_labels_by_sites.
 
 
-def p_value_of_front(beta, class_weight, drawn=None):
-    _, law = exact_law(CHAIN, beta, 2, 2, class_weight)
+def p_value_of_labels(beta, class_weight, drawn=None):
+    _, distribution = exact_law(CHAIN, beta, 2, 2, class_weight)
     model = BoltzmannModel(CHAIN, 2, class_weight if drawn is None else drawn)
 
     def p_value(n_draws, seed):
         key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         labels, _ = perfect_labels_by_sites(model, beta, 2, key=key, n_draws=n_draws)
-        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=16), law)
+        return p_value_of_counts(np.bincount(state_index(labels, 2), minlength=16), distribution)
 
     return p_value
 
 
 @pytest.mark.parametrize("class_weight", [None, WEIGHTS])
-def test_the_front_has_the_law(class_weight):
-    check(p_value_of_front(1.2, class_weight), n_draws=4000)
-    assert rejects(p_value_of_front(1.2, class_weight, drawn=[1.6, 1.0]), n_draws=4000)
+def test_perfect_labels_have_the_distribution(class_weight):
+    check(p_value_of_labels(1.2, class_weight), n_draws=4000)
+    assert rejects(p_value_of_labels(1.2, class_weight, drawn=[1.6, 1.0]), n_draws=4000)
 
 
-def test_the_front_refuses_a_past_too_short(ripley):
+def test_too_few_sweeps_raise(ripley):
     key = np.uint64(1)
-    with pytest.raises(
-        CoalescenceError, match="points were still apart after a past of 64"
-    ) as caught:
+    with pytest.raises(CoalescenceError, match="labels still differ after 64") as caught:
         perfect_labels_by_sites(BoltzmannModel(ripley, 2), 2.0, 13, key=key, max_sweeps=64)
     assert caught.value.n_sweeps == 64 and 0 < caught.value.n_apart <= 250

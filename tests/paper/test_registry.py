@@ -1,4 +1,4 @@
-"""What was published: everything the paper has, said of each what it is and what it costs."""
+"""Tests of published.toml: it covers the paper, and every entry is complete."""
 
 import tomllib
 from importlib.resources import files
@@ -29,7 +29,7 @@ def test_sentences_have_a_condition_and_values_have_none():
             assert (quantity.holds is not None) == is_sentence, (each.id, name)
 
 
-def test_the_file_has_no_words_that_nobody_reads():
+def test_the_file_has_no_unused_keys():
     known = {"what", "paper", "independent", "decimals", "unit", "why", "remark"}
     text = files("bayesknn.paper").joinpath("published.toml").read_text("utf-8")
     entries = tomllib.loads(text)["item"]

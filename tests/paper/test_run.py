@@ -1,4 +1,4 @@
-"""The whole paper at the tiny budget: every id, the files, resuming."""
+"""Tests of the whole reproduction at the tiny budget: items, files and resumed runs."""
 
 import csv
 import json
@@ -12,8 +12,8 @@ from bayesknn.paper.run import count_verdicts
 
 COLUMNS = """id quantity what source kind published ours error spread unit verdict
 explanation""".split()
-# Everything that is counted or computed, not sampled: its best verdict is "exact", or "confirmed"
-# where the value was not published.
+# Items, and quantities of items (None for all), that are computed without random numbers. Their
+# verdict must be "exact", or "confirmed" if the value compared with was not published.
 EXACT = {
     "fig:ripley": None,
     "tab:knn-ripley": None,
@@ -49,9 +49,9 @@ def test_exact_numbers_are_exact(tiny_run, id):
         assert row.quantity not in wanted or row.verdict == best[row.source], row
 
 
-def test_sentences_that_no_figure_shows_are_judged(tiny_run):
-    found = {(row.id, row.quantity): row for row in tiny_run.rows}
-    # No chain is in these: they hold at any budget.
+def test_sentences_that_no_figure_shows_have_verdicts(tiny_run):
+    rows = {(row.id, row.quantity): row for row in tiny_run.rows}
+    # None of these quantities uses a chain, so the verdicts are the same with every budget.
     for id, quantity, verdict in (
         ("num:no-joint", "three", "borne out"),
         ("num:no-joint", "ripley", "borne out"),
@@ -63,26 +63,26 @@ def test_sentences_that_no_figure_shows_are_judged(tiny_run):
         ("num:beta-over-k", "ripley", "not borne out"),
         ("fig:perfindian", "avoided", "borne out"),
     ):
-        assert found[id, quantity].verdict == verdict
-    assert found["num:no-joint", "three"].ours == pytest.approx(2.0)
-    assert found["num:accept-reject", "accepted"].ours == pytest.approx(
+        assert rows[id, quantity].verdict == verdict
+    assert rows["num:no-joint", "three"].ours == pytest.approx(2.0)
+    assert rows["num:accept-reject", "accepted"].ours == pytest.approx(
         1003.37011407 - 521.41875105 - 2 * 250, abs=1e-6
     )
-    assert -0.6 < found["num:beta-over-k", "ripley"].ours < 0
-    assert found["num:beta-over-k", "pseudo_ripley"].ours > 0
-    # Neighbours agree, and yet the classes are nearly equal: 20 draws of 250 labels.
-    assert found["num:black-or-white", "agree_1"].ours > 0.98
-    assert found["num:black-or-white", "larger_1"].ours < 0.6
-    assert found["num:black-or-white", "larger_125"].ours > 0.95
-    assert found["num:symmetric", "ripley"].ours > 0.05
-    # The exact posterior, whatever the chain finds; 10 of 68 values are .147 of the prior.
-    assert found["fig:perfindian", "avoided"].ours == pytest.approx(0.060, abs=0.01)
-    assert found["num:error-pima", "exact_average"].ours == pytest.approx(0.2147, abs=0.003)
-    assert found["num:glass", "chain"].published == found["num:glass", "bayes"].published
+    assert -0.6 < rows["num:beta-over-k", "ripley"].ours < 0
+    assert rows["num:beta-over-k", "pseudo_ripley"].ours > 0
+    # Bounds for means over 20 draws of 250 labels: neighbours agree, but classes are of equal size.
+    assert rows["num:black-or-white", "agree_1"].ours > 0.98
+    assert rows["num:black-or-white", "larger_1"].ours < 0.6
+    assert rows["num:black-or-white", "larger_125"].ours > 0.95
+    assert rows["num:symmetric", "ripley"].ours > 0.05
+    # These are computed from the exact posterior. The prior probability of the 10 values is .147.
+    assert rows["fig:perfindian", "avoided"].ours == pytest.approx(0.060, abs=0.01)
+    assert rows["num:error-pima", "exact_average"].ours == pytest.approx(0.2147, abs=0.003)
+    assert rows["num:glass", "chain"].published == rows["num:glass", "bayes"].published
 
 
 def test_an_error_rate_has_one_verdict_at_any_length_of_the_chain(tiny_run):
-    """The chains of this run are far too short; the exact posterior errs in .092 to .095."""
+    """The verdict uses the exact posterior, whose error rate is .092 to .095, not the chains."""
     row = next(
         row for row in tiny_run.rows if (row.id, row.quantity) == ("num:error-perfect", "error")
     )
@@ -112,18 +112,18 @@ def test_figures_are_written_as_png_and_svg(tiny_run):
 
 
 def test_comparison_files(tiny_run):
-    found = json.loads((tiny_run.folder / "comparison.json").read_text())
-    assert found["budget"] == "tiny" and found["seed"] == 0 and found["version"]
+    content = json.loads((tiny_run.folder / "comparison.json").read_text())
+    assert content["budget"] == "tiny" and content["seed"] == 0 and content["version"]
     with open(tiny_run.folder / "comparison.csv", newline="") as file:
         table = list(csv.DictReader(file))
-    assert len(table) == len(found["rows"]) == len(tiny_run.rows)
-    for row, line in zip(found["rows"], table, strict=True):
+    assert len(table) == len(content["rows"]) == len(tiny_run.rows)
+    for row, line in zip(content["rows"], table, strict=True):
         assert list(row) == list(line) == COLUMNS
         assert row["verdict"] in VERDICTS
         assert row["explanation"].endswith(".") and "\n" not in row["explanation"]
         assert (row["published"] is None) == (row["verdict"] == "not published")
         assert line["what"] == row["what"]
-    best = next(pair for pair in zip(found["rows"], table, strict=True)
+    best = next(pair for pair in zip(content["rows"], table, strict=True)
                 if (pair[0]["id"], pair[0]["quantity"]) == ("num:loo-pima", "best"))  # fmt: skip
     assert [int(k) for k in best[1]["published"].split("; ")] == best[0]["published"]
 
@@ -136,7 +136,7 @@ def test_a_second_run_computes_nothing(tiny_run, tmp_path):
 
 
 def test_an_interrupted_run_goes_on(tmp_path):
-    # The paper's own labels are understood too.
+    # The last id lacks its prefix "fig:", which may be omitted.
     ids = ["num:pima-sizes", "fig:ripley", "leave1"]
 
     def stop(outcome):
@@ -155,9 +155,9 @@ def test_an_interrupted_run_goes_on(tmp_path):
 def test_only_and_order_change_no_result(tiny_run, tmp_path):
     ids = ["fig:pseudoo", "num:error-pseudo"]
     for id in reversed(ids):
-        found = run_paper(tmp_path, "tiny", only=[id], verbose=0)
-    assert [outcome.item.id for outcome in found.outcomes] == ids
-    assert found.rows == [row for row in tiny_run.rows if row.id in ids]
+        run = run_paper(tmp_path, "tiny", only=[id], verbose=0)
+    assert [outcome.item.id for outcome in run.outcomes] == ids
+    assert run.rows == [row for row in tiny_run.rows if row.id in ids]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_only_and_order_change_no_result(tiny_run, tmp_path):
     ],
 )
 def test_threads_change_no_result(tiny_run, tmp_path, ids):
-    found = run_paper(tmp_path, "tiny", only=ids, n_jobs=2, verbose=0)
-    assert found.rows == [row for row in tiny_run.rows if row.id in ids]
+    run = run_paper(tmp_path, "tiny", only=ids, n_jobs=2, verbose=0)
+    assert run.rows == [row for row in tiny_run.rows if row.id in ids]
 
 
 def test_another_seed_or_a_lost_figure_is_computed_again(tmp_path):
@@ -193,7 +193,7 @@ def test_a_damaged_file_is_computed_again(tmp_path):
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="holds other things"):
+    with pytest.raises(ValueError, match="contains files, but no earlier run"):
         run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     run_paper(tmp_path, "tiny", only=["num:pima-sizes"], verbose=0, force=True)
@@ -203,7 +203,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="budget must be one of"):
         run_paper(tmp_path, "huge")
-    with pytest.raises(ValueError, match="there is no 'fig:nothing' in the paper"):
+    with pytest.raises(ValueError, match="'fig:nothing' is not the id of a figure"):
         run_paper(tmp_path, only=["fig:nothing"])
     with pytest.raises(ValueError, match="is a file"):
         (tmp_path / "file").write_text("")

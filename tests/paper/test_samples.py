@@ -1,4 +1,4 @@
-"""What the experiments are made of: the paper's chain, its table, expectations, scores."""
+"""Tests of the paper's chains, its table of log Z, its expectations and the scores of rules."""
 
 import numpy as np
 import pytest
@@ -37,11 +37,11 @@ def test_the_table_is_bilinear(setting):
     table = gibbs_table(setting)
     assert (table.k_max, table.beta_max) == (125, 4.0)
     beta = 0.75 * table.betas[2] + 0.25 * table.betas[3]
-    for k, low, high, share in ((10, 10, 10, 0.0), (13, 10, 20, 0.3), (120, 110, 125, 2 / 3)):
+    for k, low, high, weight in ((10, 10, 10, 0.0), (13, 10, 20, 0.3), (120, 110, 125, 2 / 3)):
         edges = [
             table.log_normalizer(table.betas[2:4], edge) @ [0.75, 0.25] for edge in (low, high)
         ]
-        expected = (1 - share) * edges[0] + share * edges[1]
+        expected = (1 - weight) * edges[0] + weight * edges[1]
         assert table.log_normalizer(beta, k) == pytest.approx(expected, rel=1e-12)
 
 
@@ -95,23 +95,23 @@ def test_expectations_are_the_slope_of_exact_log_z(setting, k):
     low, high = (log_normalizer(graph, b, k, 2).value for b in (beta - step, beta + step))
     model = setting.ripley.model
 
-    def p_value(n_draws, seed, off=0.0):
+    def p_value(n_draws, seed, bias=0.0):
         runs = [true_expectation(model, beta, k, key, n_draws) for key in spawn_keys(seed, 4)]
         means, errors = np.array(runs).T
-        score = np.sum(means + off - (high - low) / (2 * step)) / np.sqrt(np.sum(errors**2))
-        # Each error comes from 20 batches.
+        score = np.sum(means + bias - (high - low) / (2 * step)) / np.sqrt(np.sum(errors**2))
+        # Each of the four standard errors has 19 degrees of freedom, from 20 batches.
         return 2 * stats.t.sf(abs(score), 4 * 19)
 
     check(p_value, 2000)
-    # A mutant that leaves out one edge in a hundred.
-    assert rejects(lambda n, seed: p_value(n, seed, off=2.0), 2000)
+    # The mutant has a bias of 2, about 1 % of the 250 points.
+    assert rejects(lambda n, seed: p_value(n, seed, bias=2.0), 2000)
 
 
-def test_the_spread_of_chains_is_seen():
+def test_the_error_of_a_mean_includes_the_differences_between_chains():
     beta = np.array([[0.5] * 3 + [1.0] * 50, [0.5] * 3 + [3.0] * 50])
     draws = Draws(beta, np.full(beta.shape, 5), 3)
     mean = draws.mean("beta")
-    assert mean.value == 2.0 and np.isclose(mean.spread, 2**0.5) and np.isclose(mean.error, 1.0)
+    assert mean.value == 2.0 and np.isclose(mean.run_sd, 2**0.5) and np.isclose(mean.error, 1.0)
     assert draws.mean("k") == (5.0, 0.0, 0.0)
     assert draws.kept["beta"].shape == (2, 50)
 
@@ -123,7 +123,7 @@ def test_scores_of_chains_and_of_grids(setting):
         loss = score_rule(study, posterior, study.log_loss)
         assert 0.07 < error.value < 0.11 and 0.2 < loss.value < 0.3
         assert loss.error > 0
-    assert error.spread == loss.spread == 0  # a grid is not one run of many
+    assert error.run_sd == loss.run_sd == 0  # the last posterior is a grid, which has no runs
 
 
 def test_k_can_be_fixed(setting):

@@ -1,8 +1,8 @@
-"""The paper by one command: every figure, table and number, beside what was published.
+"""Reproduction of every figure, table and number of the paper, compared with the published values.
 
-``published.toml`` holds what was published; each family of experiments has a file, ``samples`` has
-what they share, ``comparison`` the verdicts; ``run`` computes what is not there yet and writes the
-page.
+``published.toml`` holds the published values. Each family of experiments has its own module;
+``samples`` has the chains and posteriors that several of them use. ``comparison`` compares results
+with published values. ``run`` computes the items that are missing in a folder and writes the page.
 """
 
 from bayesknn.paper.run import REGISTRY, find_items, run_paper

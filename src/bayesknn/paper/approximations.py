@@ -1,6 +1,6 @@
-"""The approximations against each other and the exact posterior (Sections 1.3 and 3.5).
+"""Comparison of the paper's approximations with the exact posterior (Sections 1.3 and 3.5).
 
-Figures 3 and 10 to 12, and what the paper could not show: the exact posterior.
+This module has Figures 3 and 10 to 12. The paper did not have the exact posterior.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ _NAMES = {
 
 
 def draw_marginals(posteriors: Mapping[str, Any], *axes: Any) -> None:
-    """Draw the marginals of beta and, on a second panel, of k under several posteriors.
+    """Draw the marginals of several posteriors: of beta on the first axes, of k on the second.
 
     Parameters
     ----------
     posteriors : mapping of str to Draws or a posterior of :mod:`bayesknn.posterior`
-        By the names of the legend, or those of ``ripley_draws``.
+        Posterior of each name in the legend. A method name of ``ripley_draws`` is shown in words.
     *axes : matplotlib Axes
+        One or two axes.
     """
     shown = {
         _NAMES.get(name, name): each.tree if isinstance(each, Draws) else each
@@ -58,11 +59,12 @@ def draw_marginals(posteriors: Mapping[str, Any], *axes: Any) -> None:
         style = {"color": COLOURS[at], "linestyle": LINES[at], "linewidth": 1.3, "label": name}
         curves = ((each.beta_middles, each.beta_density), (each.k_values, each.k_probabilities))
         for ax, (x, row) in zip(axes, curves, strict=False):
-            # From the last empty value to the next: a line along the axis says nothing.
-            heavy = np.flatnonzero(row > 1e-3 * row.max())
-            part = slice(max(heavy[0] - 1, 0), heavy[-1] + 2)
+            # A curve ends one step beyond the values above 0.1 % of its maximum, so that no line
+            # runs along the axis.
+            visible = np.flatnonzero(row > 1e-3 * row.max())
+            part = slice(max(visible[0] - 1, 0), visible[-1] + 2)
             ax.fill_between(x[part], row[part], color=COLOURS[at], alpha=0.18, linewidth=0)
-            ax.plot(x[part], row[part], marker="." if len(heavy) == 1 else None, **style)
+            ax.plot(x[part], row[part], marker="." if len(visible) == 1 else None, **style)
     names = ((r"$\beta$", "density"), ("k", "P(k | y)"))
     for ax, (xlabel, ylabel) in zip(axes, names, strict=False):
         ax.set(xlabel=xlabel, ylabel=ylabel)
@@ -72,7 +74,7 @@ def draw_marginals(posteriors: Mapping[str, Any], *axes: Any) -> None:
 
 @item("fig:levelset")
 def draw_zones(setting: Setting) -> Result:
-    """Draw the map of Ripley's square from the perfect chain, as the paper's caption says."""
+    """Draw class probabilities and zones of Ripley's data from the perfect chain (fig:levelset)."""
     study, size = setting.ripley, setting.budget.resolution
     rule = predictive(study, ripley_draws(setting, "perfect"))
     low, high = study.X_train.min(axis=0) - 0.1, study.X_train.max(axis=0) + 0.1
@@ -85,15 +87,15 @@ def draw_zones(setting: Setting) -> Result:
     display.plot(kind="levels", ax=left)
     display.plot(study.X_train, np.array(["1", "2"])[study.labels], kind="zones", ax=right)
     left.set_title("P(class 2), level sets")
-    right.set(title="95 % intervals against one half", ylabel="")
-    unsure = find_zones(rule.intervals(study.X_test, 0.95)) < 0
-    wrong = rule.probabilities(study.X_test).argmax(axis=1) != study.test_labels
+    right.set(title="95 % intervals above, below and around 0.5", ylabel="")
+    is_uncertain = find_zones(rule.intervals(study.X_test, 0.95)) < 0
+    is_wrong = rule.probabilities(study.X_test).argmax(axis=1) != study.test_labels
     estimates = {
         "zones": len(np.unique(zones)),
         "area": display.uncertain_share,
-        "unsure": np.mean(unsure),
-        "error_sure": np.mean(wrong[~unsure]),
-        "error_unsure": np.mean(wrong[unsure]) if unsure.any() else 0.0,
+        "unsure": np.mean(is_uncertain),
+        "error_sure": np.mean(is_wrong[~is_uncertain]),
+        "error_unsure": np.mean(is_wrong[is_uncertain]) if is_uncertain.any() else 0.0,
     }
     return Result(estimates, (figure,))
 
@@ -104,7 +106,7 @@ def draw_zones(setting: Setting) -> Result:
     path=lambda gap: gap.value < 0.05 + 3 * gap.error,
 )
 def fixed_k(setting: Setting) -> Result:
-    """Draw the posterior of beta at fixed k (Figure pseudoA)."""
+    """Draw the posterior of beta at four fixed values of k (fig:pseudoA)."""
     figure, axes = new_figure(2, 2, 9.0, 5.6)
     shifts, path_gaps = {}, []
     for ax, k in zip(axes.flat, (1, 10, 70, 125), strict=True):
@@ -113,11 +115,11 @@ def fixed_k(setting: Setting) -> Result:
         draw_marginals({"exact": exact, **chains}, ax)
         ax.set_title(f"k = {k}")
         ax.get_legend().remove()
-        truth = Estimate(exact.beta_mean)
-        shifts[f"shift_{k}"] = chains["pseudo"].mean("beta") - truth
-        gap = chains["path"].mean("beta") - truth
+        exact_mean = Estimate(exact.beta_mean)
+        shifts[f"shift_{k}"] = chains["pseudo"].mean("beta") - exact_mean
+        gap = chains["path"].mean("beta") - exact_mean
         path_gaps.append(gap._replace(value=abs(gap.value)))
-    # At the largest k there is room between the methods.
+    # The panel of the largest k has room for the legend between the curves.
     axes[1, 1].legend(loc="upper center", fontsize="medium")
     grows = [round(abs(shift.value), 2) for shift in shifts.values()]
     return Result({**shifts, "grows": grows, "path": max(path_gaps)}, (figure,))
@@ -125,7 +127,7 @@ def fixed_k(setting: Setting) -> Result:
 
 @item("fig:pseudoB", beta=is_positive, k=is_positive, path=lambda gap: not is_zero(gap))
 def all_marginals(setting: Setting) -> Result:
-    """Draw the marginals of beta and k of the three chains (Figure pseudoB)."""
+    """Draw the marginals of beta and k of the paper's three methods (fig:pseudoB)."""
     exact = exact_posterior(setting)
     chains = {name: ripley_draws(setting, name) for name in ("pseudo", "path", "perfect")}
     figure, axes = new_figure(2, 1, 7.5, 5.4)
@@ -145,18 +147,18 @@ def all_marginals(setting: Setting) -> Result:
     bias=is_zero,
 )
 def compare_probabilities(setting: Setting) -> Result:
-    """Draw the class probabilities of the pseudo-likelihood against the exact ones."""
+    """Draw class probabilities by pseudo-likelihood against perfect sampling (fig:proba-compa)."""
     perfect = predict(setting.ripley, ripley_draws(setting, "perfect"))
     pseudo = predict(setting.ripley, ripley_draws(setting, "pseudo"))
     n_different = np.sum(perfect.argmax(axis=1) != pseudo.argmax(axis=1))
     figure, ((ax,),) = new_figure(1, 1, 5.0, 4.6)
     ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
-    # Beyond these lines from each other, the methods disagree on the class.
+    # The lines at 0.5 bound the two quadrants in which the methods predict different classes.
     for line in (ax.axhline, ax.axvline):
         line(0.5, color=GREY, linewidth=0.6, linestyle=":", zorder=0)
     ax.plot(perfect[:, 1], pseudo[:, 1], "o", color=COLOURS[1], markersize=3.5, alpha=0.8)
     ax.set(xlabel="P(class 2), perfect sampling", ylabel="P(class 2), pseudo-likelihood")
-    ax.set_title(f"{n_different} of {len(perfect)} points change class", fontsize="medium")
+    ax.set_title(f"{n_different} of {len(perfect)} predicted classes differ", fontsize="medium")
     gap = pseudo[:, 0] - perfect[:, 0]
     middle = gap[(perfect[:, 0] > 0.2) & (perfect[:, 0] < 0.8)]
     bias = Estimate(middle.mean(), middle.std() / max(len(middle), 1) ** 0.5)
@@ -166,7 +168,7 @@ def compare_probabilities(setting: Setting) -> Result:
 
 @item("num:beta-over-k", ripley=is_positive)
 def correlations(setting: Setting) -> Result:
-    """Compute how beta and k are correlated, under the model and the pseudo-likelihood."""
+    """Compute the posterior correlation of beta and k, exact and by pseudo-likelihood."""
     estimates = {}
     for name, study in (("ripley", setting.ripley), ("pima", setting.pima)):
         estimates[name] = _correlate(exact_posterior(setting, name))
@@ -175,14 +177,14 @@ def correlations(setting: Setting) -> Result:
 
 
 def _correlate(posterior: GridPosterior) -> Estimate:
-    away = (posterior.betas - posterior.beta_mean) / posterior.beta_sd
-    away *= (posterior.k_values[:, None] - posterior.k_mean) / posterior.k_sd
-    return Estimate(*posterior.mean(away))
+    product = (posterior.betas - posterior.beta_mean) / posterior.beta_sd
+    product *= (posterior.k_values[:, None] - posterior.k_mean) / posterior.k_sd
+    return Estimate(*posterior.mean(product))
 
 
 @item("ref:posterior")
 def exact_posteriors(setting: Setting) -> Result:
-    """Compute the posterior and the pseudo-likelihood's by quadrature."""
+    """Compute the exact and the pseudo-likelihood posterior by quadrature."""
     exact = exact_posterior(setting)
     pseudo = grid_posterior(setting.ripley.pseudo, setting.ripley.prior)
     estimates: dict[str, Any] = {}
@@ -198,10 +200,11 @@ def exact_posteriors(setting: Setting) -> Result:
 
 @item("extra:exact-posterior")
 def against_exact(setting: Setting) -> Result:
-    """Judge every approximation by the exact posterior, and all of them on the test set."""
+    """Compare every approximation with the exact posterior, and compute its test scores."""
     study = setting.ripley
     exact = exact_posterior(setting)
-    # Forward neighbours alone count half as much: a prior up to 4 would cut it off.
+    # Holmes and Adams count forward neighbours only, so that their beta is about twice as large
+    # and a prior up to 4 would truncate its posterior.
     wide = UniformPrior(study.k_max, 10.0)
     holmes_adams = grid_posterior(HolmesAdamsLikelihood(study.model, study.labels), wide)
     chains = {name: ripley_draws(setting, name) for name in _NAMES}
@@ -211,8 +214,8 @@ def against_exact(setting: Setting) -> Result:
     estimates: dict[str, Any] = {}
     for name, draws in chains.items():
         k = draws.kept["k"]
-        apart = [_distance(chain, exact) for chain in k]
-        estimates[f"distance_{name}"] = mean_over_runs(apart)._replace(
+        distances = [_distance(chain, exact) for chain in k]
+        estimates[f"distance_{name}"] = mean_over_runs(distances)._replace(
             value=_distance(k.ravel(), exact)
         )
         estimates[f"loss_{name}"] = score_rule(study, draws, study.log_loss)
@@ -224,6 +227,6 @@ def against_exact(setting: Setting) -> Result:
 
 
 def _distance(k: np.ndarray, exact: GridPosterior) -> float:
-    """Return the total variation distance of draws of k from their exact distribution."""
+    """Return the total variation distance between draws of k and the exact posterior of k."""
     frequencies = np.bincount(k, minlength=exact.k_max + 1)[1:] / len(k)
     return float(0.5 * np.abs(frequencies - exact.k_probabilities).sum())

@@ -1,7 +1,8 @@
-"""The paper's chains on (beta, k), one method after the other (Sections 2.1, 3.2 to 3.4 and 4).
+"""Figures and numbers of the paper's Markov chains on (beta, k) (Sections 2.1, 3.2 to 3.4 and 4).
 
-Metropolis-Hastings on the pseudo-likelihood and on the path-sampling table; auxiliary variables
-with perfect and with Gibbs draws; the latter on the Pima data.
+On Ripley's data the chains are Metropolis-Hastings with the pseudo-likelihood, Metropolis-Hastings
+with log Z from path sampling, and auxiliary variables with perfect or Gibbs draws. On the Pima data
+there is one chain, auxiliary variables with Gibbs draws.
 """
 
 from __future__ import annotations
@@ -38,25 +39,26 @@ from bayesknn.posterior import GridPosterior, grid_posterior
 @item(
     "num:no-joint",
     three=lambda gap: gap.value > 0,
-    ripley=lambda share: share.value > 0,
+    ripley=lambda proportion: proportion.value > 0,
     coherent=lambda gap: gap.value < 1e-12,
 )
 def no_joint(setting: Setting) -> Result:
-    """Look for a joint distribution of the intuitive conditionals (Section 2.1).
+    """Show that the conditionals eq:knn-intuit have no joint distribution (Section 2.1).
 
-    Under any joint distribution the log odds of y_i move with y_j by
-    ``log f(1, 1) f(0, 0) / f(1, 0) f(0, 1)``, the other labels held, and those of y_j with y_i by
-    the same.
+    Under a joint distribution f and with all other labels fixed, a change of y_j changes the log
+    odds of y_i by ``log f(1, 1) f(0, 0) / f(1, 0) f(0, 1)``, where the arguments are y_i and y_j. A
+    change of y_i changes the log odds of y_j by the same amount. Unequal amounts rule out a joint
+    distribution.
     """
     model = BoltzmannModel(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1), 2)
 
     def asymmetry(direction: str) -> float:
-        """Return by how much more a label moves another than it is moved by it."""
-        moves = []
-        for moved in np.eye(3, dtype=int):
-            p = [model.conditional(labels, 1.0, 1, direction) for labels in (moved, 0 * moved)]
-            moves.append(np.subtract(*(np.log(each[:, 1] / each[:, 0]) for each in p)))
-        return np.abs(np.subtract(moves, np.transpose(moves))).max()
+        """Return the largest difference between the effect of y_j on y_i and of y_i on y_j."""
+        effects = []
+        for changed in np.eye(3, dtype=int):
+            p = [model.conditional(labels, 1.0, 1, direction) for labels in (changed, 0 * changed)]
+            effects.append(np.subtract(*(np.log(each[:, 1] / each[:, 0]) for each in p)))
+        return np.abs(np.subtract(effects, np.transpose(effects))).max()
 
     neighbors = setting.ripley.graph.neighbors[:13].T
     mutual = [i in neighbors[j] for i, near in enumerate(neighbors) for j in near]
@@ -66,7 +68,7 @@ def no_joint(setting: Setting) -> Result:
 
 @item("num:holmes-adams")
 def holmes_adams_sum(setting: Setting) -> Result:
-    """Sum the Holmes-Adams product over all labels of two points (Section 2.1)."""
+    """Compute the sum of the Holmes-Adams product over all labels of two points (Section 2.1)."""
     pair = NeighborGraph.from_neighbors([[1, 0]])
     total = math.fsum(
         math.exp(HolmesAdamsLikelihood(pair, labels, 2).log_density(1.0, 1))
@@ -77,7 +79,7 @@ def holmes_adams_sum(setting: Setting) -> Result:
 
 @item("num:pseudo-maximum")
 def pseudo_maximum(setting: Setting) -> Result:
-    """Find the maximum of the pseudo-likelihood."""
+    """Compute the maximum of the pseudo-likelihood for Ripley's and the Pima data."""
     estimates: dict[str, Any] = {}
     for study, prefix in ((setting.ripley, ""), (setting.pima, "pima_")):
         at = study.pseudo.maximize(BETA_MAX)
@@ -88,7 +90,7 @@ def pseudo_maximum(setting: Setting) -> Result:
 
 @item("fig:pseudoo", mixing=lambda percent: percent.value < 5)
 def pseudo_chain(setting: Setting) -> Result:
-    """Draw the chain on the pseudo-likelihood (Figure pseudoo)."""
+    """Draw the Metropolis-Hastings chain with the pseudo-likelihood (fig:pseudoo)."""
     exact = grid_posterior(setting.ripley.pseudo, setting.ripley.prior)
     draws = ripley_draws(setting, "pseudo")
     figure, _ = _draw_chain(draws, exact, "quadrature")
@@ -102,7 +104,7 @@ def pseudo_chain(setting: Setting) -> Result:
 
 @item("fig:psycho", mixing=lambda ratio: ratio.value > 1)
 def path_chain(setting: Setting) -> Result:
-    """Draw the chain on the path-sampling table (Figure psycho)."""
+    """Draw the Metropolis-Hastings chain with log Z from path sampling (fig:psycho)."""
     draws = ripley_draws(setting, "path")
     figure, _ = _draw_chain(draws, exact_posterior(setting))
     ratio = draws.effective("k") / ripley_draws(setting, "pseudo").effective("k")
@@ -112,7 +114,7 @@ def path_chain(setting: Setting) -> Result:
 
 @item("fig:imperfecto", rejection=lambda rate: rate.value > 0.9, good=lambda rate: rate.value < 0.9)
 def bad_chain(setting: Setting) -> Result:
-    """Draw the perfect chain with the pseudo-likelihood plug-in (Figure imperfecto)."""
+    """Draw the perfect chain with the pseudo-likelihood plug-in (fig:imperfecto)."""
     draws, good = ripley_draws(setting, "perfect", BAD_PLUG_IN), ripley_draws(setting, "perfect")
     figure, _ = _draw_chain(draws, exact_posterior(setting))
     rejections = {"rejection": 1 - draws.acceptance, "good": 1 - good.acceptance}
@@ -121,7 +123,7 @@ def bad_chain(setting: Setting) -> Result:
 
 @item("fig:perfecto", same=is_zero)
 def good_chains(setting: Setting) -> Result:
-    """Draw the perfect and the Gibbs chains with the better plug-in (Figure perfecto)."""
+    """Draw the perfect and the Gibbs chains with the better plug-in (fig:perfecto)."""
     perfect, gibbs = (ripley_draws(setting, name) for name in ("perfect", "gibbs"))
     estimates = _describe_chain(perfect) | _describe_chain(gibbs, "gibbs_")
     estimates["same"] = estimates["gibbs_k"] - estimates["k"]
@@ -144,14 +146,14 @@ def _describe_chain(draws: Draws, prefix: str = "") -> dict[str, Any]:
     ratio=lambda ratio: ratio.value > 10,
 )
 def running_times(setting: Setting) -> Result:
-    """Time one chain of each kind, one thread, and scale to the paper's 50,000 moves."""
+    """Time one Gibbs and one perfect chain on one thread, scaled to 50,000 moves, in minutes."""
     minutes = {}
     for name in ("gibbs", "perfect"):
         sample = partial(
             moller, setting.ripley, name, GOOD_PLUG_IN, n_chains=1, n_warmup=0, n_jobs=1,
             random_state=setting.seeds(f"time-{name}"),
         )  # fmt: skip
-        for n_draws in (10, setting.budget.n_timed):  # The first compiles.
+        for n_draws in (10, setting.budget.n_timed):  # The first call compiles.
             start = time.perf_counter()
             catch_mixing_warnings(partial(sample, n_draws=n_draws))
             minutes[name] = (time.perf_counter() - start) * 50_000 / n_draws / 60
@@ -160,14 +162,14 @@ def running_times(setting: Setting) -> Result:
 
 @item("fig:perfindian", avoided=lambda rate: rate.value + ALLOWED * rate.error < 10 / 68)
 def pima_chain(setting: Setting) -> Result:
-    """Draw the Gibbs chain on the Pima data (Figure perfindian)."""
+    """Draw the Gibbs chain on the Pima data (fig:perfindian)."""
     draws = pima_draws(setting)
     exact = exact_posterior(setting, "pima")
     figure, axes = _draw_chain(draws, exact)
     axes[1, 0].set_ylim(0, setting.pima.k_max + 1)
     axes[1, 0].axhspan(57, 66, color=COLOURS[1], alpha=0.35, linewidth=0, zorder=0.5)
-    place = {"transform": axes[1, 0].get_yaxis_transform(), "va": "center", "fontsize": "small"}
-    axes[1, 0].text(0.01, 61.5, "chosen by leave-one-out", **place)
+    style = {"transform": axes[1, 0].get_yaxis_transform(), "va": "center", "fontsize": "small"}
+    axes[1, 0].text(0.01, 61.5, "chosen by leave-one-out", **style)
     k, every_k = draws.kept["k"], exact.k_values[:, None]
     is_chosen = np.ones_like(exact.betas) * ((every_k >= 57) & (every_k <= 66))
     estimates = _describe_chain(draws) | {
@@ -180,35 +182,36 @@ def pima_chain(setting: Setting) -> Result:
 
 
 def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:
-    """Draw the trace of the first chain and the marginals of all over the exact ones.
+    """Draw the trace of the first chain, and the marginals of all chains with the exact ones.
 
     Parameters
     ----------
     draws : Draws
+        Chains, drawn as histograms.
     exact : GridPosterior
-        Drawn as a line.
+        Posterior to compare with, drawn as a line.
     label : str
-        What the line is.
+        Name of the line in the legend.
 
     Returns
     -------
     figure, axes : matplotlib Figure, ndarray of shape (2, 2)
     """
     figure, axes = new_figure(2, 2, 8.5, 5.0, sharey="row", width_ratios=(2, 1))
-    drawn, truth = compute_marginals(draws.tree), compute_marginals(exact)
+    drawn, target = compute_marginals(draws.tree), compute_marginals(exact)
     drawn.beta_trace, drawn.k_trace = draws.beta[:1], draws.k[:1]
     drawn.plot(axes=axes)
     for ax in axes[:, 0]:
         ax.axvspan(0, draws.n_warmup, color="0.93", linewidth=0, zorder=0)
     axes[1, 0].set(xlabel="iteration (burn-in shaded)", ylim=(0, None))
-    axes[0, 1].plot(truth.beta_density, truth.beta_middles, color=INK, linewidth=1.2, label=label)
-    axes[0, 1].set_xlim(0, 1.1 * max(truth.beta_density.max(), drawn.beta_density.max()))
+    axes[0, 1].plot(target.beta_density, target.beta_middles, color=INK, linewidth=1.2, label=label)
+    axes[0, 1].set_xlim(0, 1.1 * max(target.beta_density.max(), drawn.beta_density.max()))
     axes[0, 1].legend(loc="upper right")
-    shown = truth.k_probabilities > 1e-3
+    shown = target.k_probabilities > 1e-3
     axes[1, 1].plot(
-        truth.k_probabilities[shown], truth.k_values[shown], "o-", color=INK, markersize=2.5,
+        target.k_probabilities[shown], target.k_values[shown], "o-", color=INK, markersize=2.5,
         linewidth=0.8,
     )  # fmt: skip
-    axes[1, 1].set_xlim(0, 1.1 * max(truth.k_probabilities.max(), drawn.k_probabilities.max()))
-    axes[1, 1].set_ylim(0, max(draws.k[0].max(), truth.k_values[shown].max()) + 2)
+    axes[1, 1].set_xlim(0, 1.1 * max(target.k_probabilities.max(), drawn.k_probabilities.max()))
+    axes[1, 1].set_ylim(0, max(draws.k[0].max(), target.k_values[shown].max()) + 2)
     return figure, axes

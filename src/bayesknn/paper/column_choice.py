@@ -1,4 +1,4 @@
-"""Which components of x matter: the posterior over sets of columns (Section 5, "not explored")."""
+"""Posterior over sets of columns of x, which Section 5 of the paper calls "not explored"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesknn.plots import ColumnSetsDisplay
 
 @item("extra:columns", ripley_true=lambda p: p.value > 0.9)
 def choose_columns(setting: Setting) -> Result:
-    """Compute inclusion probabilities, and what averaging over sets gains on the test set."""
+    """Compute inclusion probabilities, and test log-losses with and without averaging over sets."""
     ripley, pima = setting.ripley, setting.pima
     rng = np.random.default_rng(setting.seeds("noise columns"))
     n_noise = setting.budget.n_noise_columns
@@ -47,7 +47,8 @@ _PIMA = ("npreg", "glu", "bp", "skin", "bmi", "ped", "age")
 
 def _select(by: str, X: np.ndarray, study: Study, setting: Setting) -> ColumnSelector:
     with warnings.catch_warnings():
-        # That no column passes the permutation test: the posterior says the same as a number.
+        # The selector warns if no column passes its permutation test. The inclusion probabilities
+        # that are reported contain this information.
         warnings.simplefilter("ignore", UserWarning)
         return ColumnSelector(by, random_state=setting.seed, n_jobs=setting.n_jobs).fit(
             X, study.labels
@@ -57,13 +58,13 @@ def _select(by: str, X: np.ndarray, study: Study, setting: Setting) -> ColumnSel
 def _losses(
     name: str, selector: ColumnSelector, X: np.ndarray, X_test: np.ndarray, study: Study
 ) -> dict[str, float]:
-    """Return test log-losses: averaged over sets, of the likeliest set, and of all columns."""
-    # As the selector does, so that units do not choose.
+    """Return test log-losses averaged over sets, of the most probable set, and of all columns."""
+    # The columns are standardised, as in the selector, so that their units have no influence.
     center, scale = X.mean(axis=0), X.std(axis=0)
     likelihood = "coherent" if selector.by == "evidence" else "pseudo"
     losses = {f"{name}_averaged": study.log_loss(selector.predict_proba(X_test))}
-    likeliest = list(next(each for each in selector.set_probabilities_ if each))
-    for what, columns in (("likeliest", likeliest), ("all", list(range(X.shape[1])))):
+    mode = list(next(each for each in selector.set_probabilities_ if each))
+    for what, columns in (("likeliest", mode), ("all", list(range(X.shape[1])))):
         rows, new = (((each - center) / scale)[:, columns] for each in (X, X_test))
         clf = as_published(study.labels, likelihood=likelihood, random_state=0)
         losses[f"{name}_{what}"] = study.log_loss(clf.fit(rows, study.labels).predict_proba(new))

@@ -1,15 +1,19 @@
-"""Published values next to ours: a verdict in one or two words, and a sentence.
+"""Comparison of our results with published values, each with a verdict and an explanation.
 
-An :class:`Item` holds its entry of ``published.toml`` and a function; the function sees only the
-:class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that no published value
-can find its way into ours.
+An :class:`Item` has its entry of ``published.toml`` and a function. The function receives only a
+:class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that our values cannot
+depend on the published ones.
 
-Three kinds of comparison have verdicts of their own. A published number is "exact" (nothing random
-in ours, the same to the decimals published), "within error" (random, and no further away than
-chance explains) or "differs". A sentence of the paper is "borne out" or "not borne out" by our
-number. A check compares with a value that was computed independently of the paper and of this
-package, and was not published: it is "confirmed" or "not confirmed". A quantity without any such
-value is "not published".
+Each kind of comparison has its own verdicts:
+
+- A published number is "exact" if ours is not random and equal to all published decimals, "within
+  error" if ours is random and their difference is at most three standard errors, and otherwise
+  "differs".
+- A sentence of the paper is "borne out" or "not borne out" by our number.
+- A check compares our number with an unpublished value that was computed independently of the paper
+  and of this package: it is "confirmed" or "not confirmed".
+
+A quantity with no value to compare with is "not published".
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from bayesknn.paper.setting import Setting
 
 NOTHING = "Nothing was published to compare it with."
-# Of each kind of comparison: its name on the page, and its verdicts, the best one first.
+# Name on the page, and verdicts from best to worst, of each kind of comparison.
 KINDS = {
     "number": ("Published numbers", ("exact", "within error", "differs")),
     "sentence": ("Sentences of the paper", ("borne out", "not borne out")),
@@ -36,58 +40,58 @@ KINDS = {
 }
 NOT_PUBLISHED = "not published"
 VERDICTS = (*(verdict for _, verdicts in KINDS.values() for verdict in verdicts), NOT_PUBLISHED)
-# The verdicts that are listed first, with their explanations.
+# Verdicts of disagreement. The page lists these comparisons at its top.
 DIFFERENCES = tuple(verdicts[-1] for _, verdicts in KINDS.values())
-# Standard errors that a random number may be away from the published one.
+# Largest difference that is attributed to chance, in standard errors. A smaller value would report
+# correct results as different; a larger one would hide small biases.
 ALLOWED = 3
-# What ``item`` declares, by id.
+# Items by id, filled by the decorator ``item``.
 _DECLARED: dict[str, Item] = {}
 
 
 class Estimate(NamedTuple):
-    """A number of ours.
+    """A number computed here, with its Monte Carlo error.
 
     Attributes
     ----------
     value : float, int, str or list
     error : float
-        Its Monte Carlo standard error; 0 where nothing was drawn.
-    spread : float
-        Standard deviation of what one run of the paper's kind would have found: of one of our
-        chains, or of one random partition. It is the error of the published value, which came
-        from one run.
+        Monte Carlo standard error of the value; 0 if no random numbers were used.
+    run_sd : float
+        Standard deviation of the value over single runs like the paper's: single chains, or single
+        random partitions. The published value comes from one run, so this is its standard error.
     """
 
     value: Any
     error: float = 0.0
-    spread: float = 0.0
+    run_sd: float = 0.0
 
     def __sub__(self, other: Estimate) -> Estimate:
-        """Return the difference from an independent estimate."""
+        """Return the difference from an independent estimate, without the sd of single runs."""
         return Estimate(self.value - other.value, math.hypot(self.error, other.error))
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that is compared.
+    """A quantity that is computed and, if there is a published value, compared with it.
 
     Attributes
     ----------
     what : str
-        What it is, in words.
+        Description of the quantity.
     published : float, int, str, list or None
-        The published value; a sentence where ``holds`` is given; ``None`` where there is none.
+        Published value, a sentence if ``holds`` is given, ``None`` if there is nothing to compare.
     decimals : int
-        How many were published; both values are shown with as many.
+        Number of decimals published. Both values are shown with as many.
     holds : callable, optional
-        Whether our estimate bears the published sentence out.
+        Function of our estimate that returns whether the published sentence is true.
     why : str
-        The reason for a difference, if there is one; one sentence.
+        Explanation shown if the values differ, one sentence.
     remark : str
-        One sentence for when there is no difference, or nothing was published.
+        Remark shown if the values do not differ or there is no published value, one sentence.
     source : {"paper", "independent"}
-        Where the published value stands; "independent" ones are those that were computed
-        independently of the paper and of this package.
+        Source of the published value. "independent" values were computed independently of the
+        paper and of this package.
     unit : str
     """
 
@@ -102,7 +106,7 @@ class Quantity:
 
     @property
     def kind(self) -> str:
-        """Key of ``KINDS``, empty if nothing was published."""
+        """Kind of comparison, a key of ``KINDS``; empty if there is no published value."""
         if self.published is None:
             return ""
         if self.source == "independent":
@@ -112,15 +116,15 @@ class Quantity:
 
 @dataclass
 class Result:
-    """What the function of an item returns.
+    """Return value of the function of an item.
 
     Attributes
     ----------
     estimates : dict of str to Estimate
-        By the names of the item's quantities. A plain value is one without an error.
+        Estimate of each quantity of the item, by name. A plain number is taken as free of error.
     figures : sequence of matplotlib Figure
     notes : list of str
-        Sentences for the page: what the samplers warned of, what to look at.
+        Sentences for the page, such as warnings of the samplers.
     """
 
     estimates: dict[str, Any]
@@ -130,7 +134,7 @@ class Result:
     def __post_init__(self) -> None:
         for name, given in self.estimates.items():
             parts = given if isinstance(given, Estimate) else (given,)
-            # As Python's own numbers and lists, for JSON.
+            # tolist converts NumPy values to Python numbers and lists, which JSON needs.
             self.estimates[name] = Estimate(*(np.asarray(part).tolist() for part in parts))
 
 
@@ -141,17 +145,18 @@ class Item:
     Attributes
     ----------
     id : str
-        See ``published.toml``.
+        Identifier, explained at the top of ``published.toml``.
     title : str
     where : str
-        The place in the paper.
+        Figure or table number and section in the paper.
     function : callable
-        Takes a :class:`~bayesknn.paper.setting.Setting`, returns a :class:`Result`.
+        Function that takes a :class:`~bayesknn.paper.setting.Setting` and returns a
+        :class:`Result`.
     quantities : dict of str to Quantity
     caption : str
-        What the published figure or passage shows.
+        Description of the published figure or passage.
     budget : sequence of str
-        The numbers of the budget (``setting.BUDGETS``) that decide how long it takes.
+        Names of the numbers in ``setting.BUDGETS`` that determine the running time.
     """
 
     id: str
@@ -164,7 +169,7 @@ class Item:
 
     @property
     def slug(self) -> str:
-        """Its id as a file name."""
+        """The id with a hyphen for the colon, used in file names."""
         return self.id.replace(":", "-")
 
 
@@ -176,54 +181,56 @@ def read_published() -> dict[str, dict[str, Any]]:
 
 
 def published_rates(id: str) -> dict[int, float]:
-    """Return published error rates by k: those of an item's numbers that are called k=..."""
+    """Return the published error rates of an item by k, from its numbers named ``k=...``."""
     numbers = read_published()[id]["numbers"].items()
     return {int(name[2:]): number.get("paper") for name, number in numbers if name[:2] == "k="}
 
 
 def item(id: str, **holds: Callable[[Estimate], bool]) -> Callable[[Any], Any]:
-    """Declare, as a decorator, that a function computes an item.
+    """Return a decorator that registers a function as the computation of an item.
 
     Parameters
     ----------
     id : str
+        Key of an entry of ``published.toml``.
     **holds : callable
-        For each published sentence, by its name: whether an estimate bears it out.
+        For each quantity with a published sentence, a function of our estimate that returns whether
+        the sentence is true.
     """
     entry = read_published()[id]
     quantities = {}
     for name, number in entry["numbers"].items():
-        words = {key: number[key] for key in number if key not in ("paper", "independent")}
+        fields = {key: number[key] for key in number if key not in ("paper", "independent")}
         source = "independent" if "independent" in number else "paper"
         quantities[name] = Quantity(
-            published=number.get(source), source=source, holds=holds.get(name), **words
+            published=number.get(source), source=source, holds=holds.get(name), **fields
         )
 
     def declare(function: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
-        words = {key: entry[key] for key in entry if key != "numbers"}
-        _DECLARED[id] = Item(function=function, quantities=quantities, **words)
+        fields = {key: entry[key] for key in entry if key != "numbers"}
+        _DECLARED[id] = Item(function=function, quantities=quantities, **fields)
         return function
 
     return declare
 
 
 def all_items() -> dict[str, Item]:
-    """Return every item by its id, in the order of the paper."""
+    """Return all items by id, in the order of the paper."""
     return {id: _DECLARED[id] for id in read_published()}
 
 
 def is_positive(estimate: Estimate) -> bool:
-    """Whether an estimate is above 0 by more than its error explains."""
+    """Return whether an estimate is more than ``ALLOWED`` standard errors above 0."""
     return estimate.value > ALLOWED * estimate.error
 
 
 def is_zero(estimate: Estimate) -> bool:
-    """Whether an estimate is no further from 0 than its error explains."""
+    """Return whether an estimate is at most ``ALLOWED`` standard errors from 0."""
     return abs(estimate.value) <= ALLOWED * estimate.error
 
 
 class Row(NamedTuple):
-    """One comparison; the columns of ``comparison.csv``."""
+    """One comparison, a row of ``comparison.csv``; ``spread`` is ``run_sd`` of the estimate."""
 
     id: str
     quantity: str
@@ -240,13 +247,15 @@ class Row(NamedTuple):
 
 
 def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
-    """Compare every quantity of an item with our estimates, one for each of them."""
+    """Return the comparison of each quantity of an item with our estimate of it."""
     if set(estimates) != set(item.quantities):
-        odd = sorted(set(estimates) ^ set(item.quantities))
-        raise ValueError(f"{item.id}: {', '.join(odd)} computed or asked for, but not both")
+        unmatched = sorted(set(estimates) ^ set(item.quantities))
+        raise ValueError(
+            f"{item.id}: {', '.join(unmatched)} must be both in published.toml and in the result"
+        )
     rows = []
     for name, quantity in item.quantities.items():
-        verdict, explanation = _judge(quantity, estimates[name])
+        verdict, explanation = _evaluate(quantity, estimates[name])
         source = "" if quantity.published is None else quantity.source
         rows.append(
             Row(
@@ -257,30 +266,32 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
     return rows
 
 
-def _judge(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
-    """Return the verdict on one quantity, and the sentence that goes with it."""
+def _evaluate(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
+    """Return the verdict on one quantity and its explanation."""
     published, decimals = quantity.published, quantity.decimals
     if not quantity.kind:
         return NOT_PUBLISHED, quantity.remark or NOTHING
-    verdicts, noise, words = KINDS[quantity.kind][1], 0.0, "The same."
+    verdicts, sd, text = KINDS[quantity.kind][1], 0.0, "The same."
     if quantity.holds is not None:
         is_same = quantity.holds(estimate)
-        words = "Our number bears the sentence out."
+        text = "Our number bears the sentence out."
     elif not isinstance(published, int | float):
         is_same = estimate.value == published
     else:
-        # From what the published value may have been before it was rounded.
+        # The gap is to the nearest number that rounds to the published value.
         gap = max(abs(estimate.value - published) - 0.5 * 10.0**-decimals * (1 + 1e-9), 0.0)
-        # The paper's values come from one run each.
-        spread = estimate.spread if quantity.source == "paper" else 0.0
-        noise = math.hypot(estimate.error, spread)
-        is_same = gap <= ALLOWED * noise
-        if noise > 0.0:
-            allowed = f"{gap / noise:.1f} standard errors apart, where {ALLOWED} are allowed"
-            words = f"{allowed}, besides the rounding of the value."
+        # A value of the paper comes from one run and has the error of one run.
+        run_sd = estimate.run_sd if quantity.source == "paper" else 0.0
+        sd = math.hypot(estimate.error, run_sd)
+        is_same = gap <= ALLOWED * sd
+        if sd > 0.0:
+            text = (
+                f"They differ by {gap / sd:.1f} standard errors after allowing for rounding; "
+                f"{ALLOWED} are attributed to chance."
+            )
         elif isinstance(published, float):
-            words = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
+            text = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
     if not is_same:
         return verdicts[-1], quantity.why or "No reason is known."
-    is_random = quantity.kind == "number" and noise > 0.0
-    return verdicts[is_random], quantity.remark or words
+    is_random = quantity.kind == "number" and sd > 0.0
+    return verdicts[is_random], quantity.remark or text

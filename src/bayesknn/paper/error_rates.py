@@ -1,8 +1,8 @@
-"""The data, and error rates on their test sets: Tables 1 and 2, Figures 1 and 2 (Sections 1.2, 4).
+"""The data sets and test error rates: Tables 1 and 2, Figures 1 and 2 (Sections 1.2 and 4).
 
-Nothing is random in the classical method: every published value must come out to its last decimal.
-The Bayesian rules average over the chains. Of the forensic glass the paper's partition was not
-published: there the methods are compared over many random ones.
+The classical rule is not random, so that its published error rates are reproduced to the last
+decimal. The Bayesian rules average over chains. The paper's partition of the glass data was not
+published, so that the methods are compared over many random partitions.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def draw_data(setting: Setting) -> Result:
 
 
 def _table(setting: Setting, data: str, id: str) -> Result:
-    """Compute the error rates of Table 1 or 2, and those at other k."""
+    """Compute the test error rates of Table 1 or 2, and draw them with those at other k."""
     study, ks = getattr(setting, data), list(published_rates(id))
     every_k = sorted({*ks, *range(5, study.k_max + 1, 5)})
     errors = {k: study.classical_error(ClassicalKNeighborsClassifier(k)) for k in every_k}
     figure, ((ax,),) = new_figure(1, 1, 6.0, 3.2)
-    ax.plot(list(errors), list(errors.values()), ".-", color=INK, linewidth=1, label="others")
+    ax.plot(list(errors), list(errors.values()), ".-", color=INK, linewidth=1, label="other k")
     ax.plot(ks, [errors[k] for k in ks], "o", color=COLOURS[5], label="k of the table")
     ax.set(xlabel="number of neighbours k", ylabel="test error rate")
     ax.legend(loc="upper right", fontsize="medium")
@@ -86,13 +86,13 @@ def ripley_leave_one_out(setting: Setting) -> Result:
 
 @item("num:loo-pima")
 def pima_leave_one_out(setting: Setting) -> Result:
-    """Find the k that leave-one-out chooses on the Pima data (Section 4)."""
+    """Compute the k that minimise the leave-one-out error on the Pima data (Section 4)."""
     return _leave_one_out(setting.pima)
 
 
 @item("num:pima-sizes")
 def pima_sizes(setting: Setting) -> Result:
-    """Count the Pima data (Section 4)."""
+    """Count rows, columns and diabetics of the Pima data (Section 4)."""
     study = setting.pima
     train, test = ([len(y), np.sum(y == 1)] for y in (study.labels, study.test_labels))
     n_covariates = study.X_train.shape[1]
@@ -102,7 +102,7 @@ def pima_sizes(setting: Setting) -> Result:
 
 @item("num:glass-sizes")
 def glass_sizes(setting: Setting) -> Result:
-    """Count the glass data (Section 4)."""
+    """Count rows, columns and classes of the glass data (Section 4)."""
     merged, raw = load_glass(0), load_glass(0, classes="raw")
     return Result(
         {
@@ -116,7 +116,7 @@ def glass_sizes(setting: Setting) -> Result:
 
 @item("num:error-pima")
 def pima_error(setting: Setting) -> Result:
-    """Predict with the Gibbs chain, and with the exact posterior."""
+    """Compute test error rates on the Pima data with the exact posterior and the Gibbs chain."""
     study, draws = setting.pima, pima_draws(setting)
     exact = exact_posterior(setting, "pima")
     errors = np.array([error_at(study, k) for k in range(1, study.k_max + 1)])
@@ -143,10 +143,10 @@ for _method in ("pseudo", "path"):
 
 @item("num:error-perfect")
 def perfect_error(setting: Setting) -> Result:
-    """Predict with the exact posterior and with the perfect chain.
+    """Compute test error rates with the exact posterior and with the perfect chain.
 
-    The published value is compared with the former, whose error is small at any length of the
-    chain: the spread of short chains would excuse differences that longer ones show.
+    The published value is compared with the exact posterior, whose Monte Carlo error is small with
+    every budget. The standard error of short chains would hide a real difference.
     """
     study, draws = setting.ripley, ripley_draws(setting, "perfect")
     error = score_rule(study, exact_posterior(setting), study.error_rate)
@@ -155,7 +155,7 @@ def perfect_error(setting: Setting) -> Result:
 
 @item("num:error-by-k")
 def error_by_k(setting: Setting) -> Result:
-    """Compute the error of the rule at each k, beside the posterior of k and what was published."""
+    """Compute the test error rate of the coherent rule at each k, and draw it."""
     exact, every_k = exact_posterior(setting), range(1, 61)
     errors = {k: error_at(setting.ripley, k) for k in every_k}
     figure, ((top,), (below,)) = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
@@ -172,18 +172,18 @@ def error_by_k(setting: Setting) -> Result:
 
 
 def partition_errors(seeds: Any) -> dict[str, float]:
-    """Compare the methods on one random partition of the glass data.
+    """Return the test error rates of the methods on one random partition of the glass data.
 
     Parameters
     ----------
     seeds : SeedSequence
-        One for the partition and one for the posterior are made from it.
+        Source of the seeds of the partition and of the posterior.
 
     Returns
     -------
-    dict
+    dict of str to float
         Error rates ``knn`` (17 neighbours), ``loo`` (k chosen by leave-one-out) and ``bayes``;
-        the k that leave-one-out chose, ``loo_k``; the posterior mean of k, ``k``.
+        the k chosen by leave-one-out, ``loo_k``; the posterior mean of k, ``k``.
     """
     split, draw = seeds.spawn(2)
     study = Study(load_glass(np.random.default_rng(split)))
@@ -198,15 +198,15 @@ def partition_errors(seeds: Any) -> dict[str, float]:
 
 
 def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
-    """Return the error rate of the paper's chain on one random partition.
+    """Return the test error rate of the paper's chain on one random partition of the glass data.
 
     Parameters
     ----------
     seeds : SeedSequence
-        As in :func:`partition_errors`: the same one gives the same partition.
+        Equal seeds give the same partition as in :func:`partition_errors`.
     chain : (int, int)
-        Iterations before those that count, and these; the plug-in is replaced after as many as
-        come first.
+        Number of burn-in iterations and of iterations kept. A first stage as long as the burn-in
+        precedes both; its average becomes the plug-in.
     """
     split, draw = seeds.spawn(2)
     study = Study(load_glass(np.random.default_rng(split)))
@@ -220,36 +220,36 @@ def chain_error(seeds: Any, chain: tuple[int, int]) -> float:
 
 @item("num:glass", smaller=lambda rate: rate.value > 0.95)
 def glass_errors(setting: Setting) -> Result:
-    """Compare the methods over partitions."""
+    """Compare the test error rates of the methods over random partitions of the glass data."""
     n = setting.budget.n_partitions
     rows = setting.map(partition_errors, setting.seeds("glass").spawn(n))
     errors = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    # Spawned anew: a sequence remembers what it has spawned.
-    some = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
+    # A new SeedSequence spawns the same children again, so the chains run on the first partitions.
+    first = setting.seeds("glass").spawn(setting.budget.n_glass_chains)
     one = partial(chain_error, chain=setting.budget.glass_chain)
-    # Around all threads: they share the filters of warnings.
-    chain = np.array(catch_mixing_warnings(lambda: setting.map(one, some))[0])
+    # Threads share the warning filters, so warnings are caught around all threads together.
+    chain = np.array(catch_mixing_warnings(lambda: setting.map(one, first))[0])
     counts = np.bincount(errors["loo_k"].astype(int), minlength=18)
     at_17 = counts[17] / n
     gap = mean_over_runs(chain - errors["bayes"][: len(chain)])
     estimates = {
         **{name: mean_over_runs(errors[name]) for name in ("knn", "bayes", "loo", "k")},
         "chain": mean_over_runs(chain),
-        "chain_gap": gap._replace(spread=0.0),
+        "chain_gap": gap._replace(run_sd=0.0),
         "gain": mean_over_runs(errors["knn"] - errors["bayes"]),
         "loo_k": counts.argmax(),
         "at_17": Estimate(at_17, np.sqrt(at_17 * (1 - at_17) / n)),
         "smaller": np.mean(errors["k"] < 17),
     }
     notes = [
-        f"{n} random partitions of 89 and 96 rows; the paper's chain, with 500 Gibbs sweeps a "
-        f"move, on the first {len(chain)}."
+        f"{n} random partitions into 89 training and 96 test rows. The paper's chain, with 500 "
+        f"Gibbs sweeps in each move, was run on the first {len(chain)}."
     ]
     return Result(estimates, (_draw(errors),), notes)
 
 
 def _draw(errors: dict[str, np.ndarray]) -> Any:
-    """Draw the error rates, and two of them against each other."""
+    """Draw histograms of the error rates, and the Bayesian one against that of 17 neighbours."""
     numbers = read_published()["num:glass"]["numbers"]
     published = {name: numbers[name]["paper"] for name in ("knn", "bayes")}
     figure, ((left, right),) = new_figure(1, 2, 9.5, 3.8)

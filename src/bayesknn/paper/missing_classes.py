@@ -1,14 +1,16 @@
-"""The joint posterior of (beta, k) and of missing classes, and labels that come one by one.
+"""Joint posterior of (beta, k) and of missing classes; sequential prediction (Section 2.3).
 
-Section 2.3 calls a joint model of labelled and unclassified points "mostly unachievable", as there
-are G^m vectors of missing classes. Their sum is a second normalising constant. With Z_L the sum of
-exp(beta S_k / k) over all labels that agree with the known ones,
+The paper calls a joint model of labelled and unclassified points "mostly unachievable", because a
+sum over the G^m vectors of m missing classes is needed. That sum is a second normalising constant.
+Let Z_L be the sum of exp(beta S_k / k) over all label vectors that agree with the known labels.
+Then
 
-    log f(y_L | beta, k) = log Z_L(beta, k) - log Z(beta, k),
+    log f(y_L | beta, k) = log Z_L(beta, k) - log Z(beta, k).
 
-and the derivative of either log Z in beta is the mean of S_k / k over labels drawn with the known
-ones held fixed, or with none. Swendsen-Wang chains draw both, along a path of beta from 0, where
-the difference is -n_L log G for n_L known labels. The same draws give the missing classes.
+The derivative of log Z_L with respect to beta is the mean of S_k / k over labels drawn with the
+known labels fixed; that of log Z is the mean over labels drawn with none fixed. Swendsen-Wang
+chains estimate both means along a path of beta from 0, where the difference of the constants is
+-n_L log G for n_L known labels. The draws with fixed labels also give the missing classes.
 """
 
 from __future__ import annotations
@@ -33,26 +35,27 @@ from bayesknn.plots.style import COLOURS, INK, new_figure
 from bayesknn.posterior import GridPosterior, grid_posterior
 from bayesknn.predictive import PosteriorNodes, Predictive, log_score
 
-# Labelled rows of Ripley's training points whose log f(y_L | 2, 3) is known by elimination.
+# Rows of Ripley's training points that are labelled in the check against the exact value of
+# log f(y_L | beta = 2, k = 3), which was computed by variable elimination.
 _LABELLED = (
     80, 99, 67, 57, 33, 30, 105, 53, 117, 54, 90, 111,
     206, 226, 241, 196, 155, 172, 180, 231, 163, 128, 221, 132,
 )  # fmt: skip
-# Rows of Ripley's training points whose labels are known where methods are compared.
+# Number of labelled rows among Ripley's training points when methods are compared.
 _N_KNOWN = 50
 
 
 class MissingClasses(NamedTuple):
-    """What partly labelled data say about (beta, k) and about the missing classes.
+    """Posterior of (beta, k) and of the missing classes given partly labelled data.
 
     Attributes
     ----------
     log_likelihood : ndarray of shape (n_runs, n_k, n_betas)
-        Estimates of log f(y_L | beta, k), one for each pair of chains.
+        Independent estimates of log f(y_L | beta, k).
     weights : ndarray of shape (n_runs, n_k, n_betas)
-        Posterior masses, under a uniform prior on the k and on the range of beta.
+        Posterior probabilities of the grid cells, under a uniform prior on k and beta.
     probabilities : ndarray of shape (n_runs, m, n_classes)
-        Posterior class probabilities of the points without a label.
+        Posterior class probabilities of the m points without a label.
     """
 
     log_likelihood: np.ndarray
@@ -74,16 +77,17 @@ def fit_missing_classes(
     Parameters
     ----------
     model : BoltzmannModel
-        On the graph of all points, the known labels fixed.
+        Model on the graph of all points, with the known labels fixed.
     ks : array-like of int
-        The k to consider, rising; each stands for those nearest to it.
+        Values of k in increasing order. Each represents the values of k nearest to it.
     betas : array-like of shape (n_betas,)
-        From 0 up, as close as the mean of S_k / k needs to be known.
+        Grid of beta in increasing order from 0. The mean of S_k / k is interpolated by a cubic
+        spline between its points.
     n_sweeps : int, default=100
-        Sweeps at each beta; the first fifth is left out.
+        Number of sweeps at each beta, of which the first fifth is discarded as burn-in.
     n_runs : int, default=2
-        Independent estimates; every second one runs down from the largest beta, so that chains
-        which do not mix show as a difference.
+        Number of independent estimates. Every second one goes from the largest beta down, so that
+        poor mixing shows as a difference between the estimates.
     random_state : None, int, SeedSequence, Generator or RandomState
 
     Returns
@@ -97,14 +101,14 @@ def fit_missing_classes(
     marginals = []
     for run in range(n_runs):
         for at, k in enumerate(ks.tolist()):
-            how: dict[str, Any] = {"n_sweeps": n_sweeps, "is_downward": run % 2 == 1}
-            known, labels = _run_path(model, betas, k, key=keys[0, run, at], **how)
-            free, _ = _run_path(model.fix(None), betas, k, key=keys[1, run, at], **how)
+            options: dict[str, Any] = {"n_sweeps": n_sweeps, "is_downward": run % 2 == 1}
+            known, labels = _run_path(model, betas, k, key=keys[0, run, at], **options)
+            free, _ = _run_path(model.fix(None), betas, k, key=keys[1, run, at], **options)
             slope = CubicSpline(betas, known - free)
             curves[run, at] = slope.antiderivative()(betas) - n_known * np.log(model.n_classes)
             marginals.append(labels)
-    # The prior is uniform in both: weights are widths of cells, those of k being 1 if none is left
-    # out.
+    # The prior is uniform in k and beta, so the prior probability of a grid cell is proportional to
+    # its width in k times its width in beta.
     cells = np.outer(
         np.diff(np.concatenate([ks[:1] - 0.5, (ks[1:] + ks[:-1]) / 2, ks[-1:] + 0.5])),
         np.diff(np.concatenate([betas[:1], (betas[1:] + betas[:-1]) / 2, betas[-1:]])),
@@ -123,9 +127,9 @@ def _run_path(
     is_downward: bool,
     key: np.uint64,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of S_k / k at each beta, and the class frequencies of each free point.
+    """Return the mean of S_k / k at each beta, and the class frequencies of the free points.
 
-    The second has shape (n_betas, m, n_classes).
+    The two have shapes (n_betas,) and (n_betas, m, n_classes).
     """
     edges, step = free_edges(model), -1 if is_downward else 1
     path = np.repeat(betas[::step], n_sweeps)
@@ -148,25 +152,25 @@ def _run_path(
 def score_sequence(
     X: np.ndarray, labels: np.ndarray, n_first: int, seed: int
 ) -> tuple[np.ndarray, Estimate]:
-    """Predict each row from the rows before it, the label revealed before the next one comes.
+    """Predict the label of each row from all rows before it, one row after the other.
 
-    The posterior of (beta, k) is computed again whenever there are a tenth more rows.
+    The posterior of (beta, k) is recomputed whenever the number of rows has grown by 10 %.
 
     Parameters
     ----------
     X : ndarray of shape (n, p)
     labels : ndarray of shape (n,)
     n_first : int
-        Rows that are known before the first prediction.
+        Number of rows whose labels are known before the first prediction.
     seed : int
-        Of the evidences.
+        Seed of the posteriors and their evidences.
 
     Returns
     -------
     log_probabilities : ndarray of shape (n - n_first,)
-        Of the label of each row, given those before it.
-    rise : Estimate
-        Log evidence of all rows less that of the first ``n_first``.
+        Log predictive probability of the label of each row.
+    difference : Estimate
+        Log evidence of all rows minus that of the first ``n_first`` rows.
     """
     n_classes, refit_at, scores = int(labels.max()) + 1, float(n_first), []
 
@@ -194,7 +198,7 @@ def score_sequence(
     rise=lambda rise: rise.value < 0,
 )
 def missing_classes(setting: Setting) -> Result:
-    """Fit partly labelled data, against exact values and against the labelled points alone."""
+    """Compare joint with separate prediction of missing classes, and both with exact values."""
     study = setting.ripley
     estimates: dict[str, Any] = {**_check_against_exact(setting)}
     seeds = setting.seeds("missing-classes").spawn(setting.budget.n_splits)
@@ -203,12 +207,12 @@ def missing_classes(setting: Setting) -> Result:
     columns = dict(zip(names, np.array([row[:-1] for row in rows]).T, strict=True))
     columns["rise"] = columns["loss_joint"] - columns["loss_single"]
     for name, values in columns.items():
-        estimates[name] = mean_over_runs(values)._replace(spread=0.0)
+        estimates[name] = mean_over_runs(values)._replace(run_sd=0.0)
     order = np.random.default_rng(setting.seeds("sequence")).permutation(len(study.labels))
-    scores, rise = score_sequence(
+    scores, evidence = score_sequence(
         study.X_train[order], study.labels[order], setting.budget.n_sequence_start, setting.seed
     )
-    estimates |= {"ahead": scores.mean(), "sum": scores.sum(), "evidence": rise}
+    estimates |= {"ahead": scores.mean(), "sum": scores.sum(), "evidence": evidence}
     single, joint = rows[0][-1]
     figure, ((ax,),) = new_figure(1, 1, 4.6, 4.2)
     ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8)
@@ -218,7 +222,7 @@ def missing_classes(setting: Setting) -> Result:
 
 
 def _check_against_exact(setting: Setting) -> dict[str, Estimate]:
-    """Return estimates whose exact values are known, by enumeration and by elimination."""
+    """Return estimates whose exact values are known by enumeration or variable elimination."""
     study, budget = setting.ripley, setting.budget
     rows = np.array([0, 1, 125, 126, 2, 3, 127, 128])
     known = np.where(np.arange(8) < 4, study.labels[rows], FREE)
@@ -240,19 +244,19 @@ def _check_against_exact(setting: Setting) -> dict[str, Estimate]:
     )  # fmt: skip
     columns["log_f_ripley"] = ripley.log_likelihood[:, 0, -1]
     means = {name: mean_over_runs(values) for name, values in columns.items()}
-    return {name: mean._replace(spread=0.0) for name, mean in means.items()}
+    return {name: mean._replace(run_sd=0.0) for name, mean in means.items()}
 
 
 def _compare_with_single(study: Study, seeds: Any, n_sweeps: int) -> tuple[Any, ...]:
-    """Predict the missing classes of a random split one by one, and all in one graph.
+    """Predict missing classes on one random split, separately and jointly in one graph.
 
-    Returns CPU seconds of the joint posterior, error rates and log-losses, single before joint, and
-    the probabilities of the second class by both.
+    Returns the CPU time of the joint posterior in seconds; the error rates, then the log-losses, of
+    separate and joint prediction; and the pair of their probabilities of the second class.
     """
     rng = np.random.default_rng(seeds)
     order = rng.permutation(len(study.labels))
     rows, others = order[:_N_KNOWN], order[_N_KNOWN:]
-    labels, truth = study.labels[rows], study.labels[others]
+    labels, hidden = study.labels[rows], study.labels[others]
     k_max = count_smallest(labels)
     model = BoltzmannModel(NeighborGraph.from_points(study.X_train[rows], k_max), 2)
     grid = grid_posterior(
@@ -262,7 +266,8 @@ def _compare_with_single(study: Study, seeds: Any, n_sweeps: int) -> tuple[Any, 
     single = Predictive(model, labels, nodes).probabilities(study.X_train[others])
     known = np.full(len(study.labels), FREE)
     known[rows] = labels
-    # A neighbourhood keeps its size when there are more points.
+    # The largest k grows in proportion to the number of points in the graph, so that it covers the
+    # same region of the feature space.
     largest = k_max * len(order) // _N_KNOWN
     ks = np.unique(np.geomspace(1, largest, 16).round().astype(np.int64))
     graph = NeighborGraph.from_points(study.X_train, largest)
@@ -273,6 +278,6 @@ def _compare_with_single(study: Study, seeds: Any, n_sweeps: int) -> tuple[Any, 
     )  # fmt: skip
     seconds = time.thread_time() - start
     joint = fit.probabilities.mean(axis=0)[np.argsort(np.argsort(others))]
-    errors = [np.mean(each.argmax(axis=1) != truth) for each in (single, joint)]
-    losses = [-log_score(each, truth) for each in (single, joint)]
+    errors = [np.mean(each.argmax(axis=1) != hidden) for each in (single, joint)]
+    losses = [-log_score(each, hidden) for each in (single, joint)]
     return seconds, *errors, *losses, (single[:, 1], joint[:, 1])

@@ -1,4 +1,4 @@
-"""E[S] and log Z by Gibbs path sampling, and where it and its rivals break down (Section 3.3)."""
+"""E[S] and log Z by Gibbs path sampling, and the errors of the approximations (Section 3.3)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,33 @@ from bayesknn.plots.style import COLOURS, GREY, INK, LINES, new_figure
 
 _BREAKDOWN_K = (10, 50)
 _BREAKDOWN_BETAS = np.arange(0.5, 4.1, 0.5)
-# A line at what is to be compared with.
+# Style of the horizontal line at a reference value.
 _LEVEL: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
 def true_expectation(
     model: BoltzmannModel, beta: float, k: int, key: np.uint64, n_sweeps: int
 ) -> tuple[float, float]:
-    """Estimate E[S_k] / k by Swendsen-Wang from the clusters; also return the error."""
+    """Return a Swendsen-Wang estimate of E[S_k] / k and its Monte Carlo standard error.
+
+    The estimate averages the conditional expectations of S_k given the clusters.
+    """
     _, info = swendsen_wang_labels(model, beta, k, n_draws=n_sweeps, key=key)
     values = info.cluster_agreement / k
-    # Autocorrelation is at most a few sweeps: means of 20 batches are nearly independent.
+    # The autocorrelation time is at most a few sweeps, so the means of 20 batches are nearly
+    # independent and their standard deviation gives the standard error.
     batches = np.array([batch.mean() for batch in np.array_split(values, 20)])
     return float(values.mean()), float(batches.std(ddof=1) / np.sqrt(len(batches)))
 
 
 @shared
 def true_expectations(setting: Setting, ks: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate E[S_k] / k by Swendsen-Wang on the paper's values of beta.
+    """Estimate E[S_k] / k by Swendsen-Wang at the paper's values of beta.
 
     Returns
     -------
     mean, error : ndarray of shape (n_k, n_betas)
+        Estimates and their Monte Carlo standard errors.
     """
     betas = gibbs_expectations(setting)[0]
     tasks = [(float(beta), k) for k in ks for beta in betas]
@@ -65,17 +70,17 @@ def true_expectations(setting: Setting, ks: tuple[int, ...]) -> tuple[np.ndarray
     worst=lambda gap: abs(gap.value) > 5 * gap.error,
 )
 def draw_expectations(setting: Setting) -> Result:
-    """Draw E[S] against beta for k = 1 and k = 125 (Figure constappro1)."""
+    """Draw E[S] against beta for k = 1 and k = 125 (fig:constappro1)."""
     (betas, means), ends = gibbs_expectations(setting), (1, 125)
     gibbs, (true, errors) = means[[0, -1]], true_expectations(setting, ends)
     fine = np.linspace(0, BETA_MAX, 400)
     figure, axes = new_figure(1, 2, 8.5, 3.6, sharey=True)
-    for ax, k, mean, truth in zip(axes[0], ends, gibbs, true, strict=True):
+    for ax, k, mean, converged in zip(axes[0], ends, gibbs, true, strict=True):
         ax.plot(fine, make_interp_spline(betas, mean, k=2)(fine), color=COLOURS[5],
                 linewidth=1, label="Gibbs, second-order spline")  # fmt: skip
         ax.plot(betas, mean, "o-", color=INK, markersize=2.5, linewidth=0.8,
                 label="Gibbs, linear")  # fmt: skip
-        ax.plot(betas, truth, color=COLOURS[0], linewidth=2, alpha=0.6,
+        ax.plot(betas, converged, color=COLOURS[0], linewidth=2, alpha=0.6,
                 label="Swendsen-Wang, converged")  # fmt: skip
         ax.axhline(setting.ripley.graph.n_points, **_LEVEL, label="n")
         ax.set(title=f"k = {k}", xlabel="β")
@@ -94,7 +99,10 @@ def draw_expectations(setting: Setting) -> Result:
 
 
 def bias_of_path(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-    """Return by how much Gibbs path sampling misses log Z, (n_k, n_betas), and the last's error."""
+    """Return the error of Gibbs path sampling in log Z, and the standard error of its last column.
+
+    The two have shapes (n_k, n_betas) and (n_k,).
+    """
     betas, means = gibbs_expectations(setting)
     true, errors = true_expectations(setting, PAPER_K)
     bias = cumulative_trapezoid(means - true, betas, initial=0.0)
@@ -103,7 +111,7 @@ def bias_of_path(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
 
 @item("fig:constappro2", explained=lambda rate: rate.value > 0.99)
 def draw_surface(setting: Setting) -> Result:
-    """Draw log Z over (beta, k) (Figure constappro2)."""
+    """Draw log Z over (beta, k) (fig:constappro2)."""
     model, table = setting.ripley.model, gibbs_table(setting)
     figure, ((left, right),) = new_figure(1, 2, 9.0, 3.6)
     betas, every_k = np.linspace(0, BETA_MAX, 121), np.arange(1, table.k_max + 1)
@@ -128,7 +136,7 @@ def draw_surface(setting: Setting) -> Result:
 
 @item("ref:log-z")
 def exact_constants(setting: Setting) -> Result:
-    """Compute log Z exactly, by variable elimination, where the graph is narrow enough."""
+    """Compute log Z exactly by variable elimination, which is feasible for small k."""
     return Result(
         {
             f"k={k}, beta={beta:g}": log_normalizer(setting.ripley.graph, beta, k, 2).value
@@ -140,19 +148,20 @@ def exact_constants(setting: Setting) -> Result:
 
 @item("num:beta-max")
 def largest_beta(setting: Setting) -> Result:
-    """Compute the beta beyond which almost all neighbours agree."""
+    """Compute the largest beta that the package's default prior allows on Ripley's data."""
     rule = find_beta_max(setting.ripley.graph, 2, random_state=setting.seeds("beta-max"))
     return Result({"beta_max": rule.beta_max})
 
 
 def replicate(setting: Setting) -> np.ndarray:
-    """Draw data sets at each (beta, k) and estimate beta from them; draw by 500 Gibbs sweeps.
+    """Simulate data sets at each (beta, k), and estimate beta from the perfect draws.
 
     Returns
     -------
     ndarray of shape (3, n_k, n_betas, n_replicates)
-        S / k of labels after 500 Gibbs sweeps from random ones; then, of perfect draws, the maximum
-        of the pseudo-likelihood and that of the likelihood, each at most 4.
+        In the first row S / k of labels after 500 Gibbs sweeps from random labels. In the other two
+        rows the estimates of beta from perfect draws, truncated at 4: by maximum pseudo-likelihood
+        and by maximum likelihood.
     """
     size, curves = setting.budget.n_replicates, true_expectations(setting, PAPER_K)[0]
     path_betas = gibbs_expectations(setting)[0]
@@ -169,7 +178,8 @@ def replicate(setting: Setting) -> np.ndarray:
             min(PseudoLikelihood(model, each).maximize_each_k(BETA_MAX).beta[k - 1], BETA_MAX)
             for each in labels
         ]
-        # E[S] grows with beta: the likelihood's maximum is where it meets S.
+        # The likelihood is largest where E[S] equals the observed S. E[S] increases with beta, so
+        # that beta is found by inverting its curve.
         curve = np.maximum.accumulate(curves[PAPER_K.index(k)])
         likelihood = np.interp(info.agreement / k, curve, path_betas)
         return gibbs, pseudo, likelihood.tolist()
@@ -186,7 +196,7 @@ def replicate(setting: Setting) -> np.ndarray:
     path_50=lambda gap: -18.5 < gap.value < -6.5,
 )
 def breakdown(setting: Setting) -> Result:
-    """Draw the three errors against beta."""
+    """Draw the errors of Gibbs sampling, path sampling and estimates of beta against beta."""
     betas, values = _BREAKDOWN_BETAS, replicate(setting)
     means, sds = values.mean(axis=3), values.std(axis=3, ddof=1)
     errors = sds / values.shape[3] ** 0.5
@@ -202,7 +212,7 @@ def breakdown(setting: Setting) -> Result:
             marker="o", markersize=4, capsize=2, label=f"k = {k}", **style,
         )  # fmt: skip
         axes[0, 1].plot(path_betas, bias[row], label=f"k = {k}", **style)
-        # Side by side, or one would hide the other.
+        # A small shift of beta keeps the bars of one method from hiding those of the other.
         for method, name, line, colour, shift in (
             (2, "maximum likelihood", "o-", COLOURS[0], -0.04),
             (1, "maximum pseudo-likelihood", "^--", COLOURS[5], 0.04),
@@ -212,7 +222,7 @@ def breakdown(setting: Setting) -> Result:
                 markersize=4, capsize=2, linewidth=1, label=name,
             )  # fmt: skip
         axes[1, at].set(
-            xlabel="true β", ylabel="estimate less β, mean and sd", ylim=(-1.1, 1.3),
+            xlabel="true β", ylabel="error of the estimate, mean and sd", ylim=(-1.1, 1.3),
             title=f"estimates of β at k = {k}",
         )  # fmt: skip
         estimates |= {
@@ -221,9 +231,9 @@ def breakdown(setting: Setting) -> Result:
             f"path_{k}": Estimate(bias[row, -1], bias_errors[row]),
             f"pseudo_{k}": Estimate(means[1, at, 2] - betas[2], errors[1, at, 2]),
         }
-    axes[0, 0].set(xlabel="β", ylabel="E[S] less the truth", title="500 Gibbs sweeps")
-    axes[0, 1].set(xlabel="β", ylabel="log Z less the truth", title="Gibbs path sampling")
+    axes[0, 0].set(xlabel="β", ylabel="error of E[S]", title="500 Gibbs sweeps")
+    axes[0, 1].set(xlabel="β", ylabel="error of log Z", title="Gibbs path sampling")
     for ax in axes.flat:
-        ax.axhline(0.0, **_LEVEL, label="truth")
+        ax.axhline(0.0, **_LEVEL, label="no error")
         ax.legend(loc="lower left")
     return Result(estimates, (figure,))

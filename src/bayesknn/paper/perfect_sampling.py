@@ -1,14 +1,15 @@
-"""Perfect draws: the paper's, of two classes, and those of four, its open question (Section 3.4).
+"""Perfect sampling: the paper's for two classes, and the package's for four (Section 3.4).
 
-The Gibbs sampler of two classes is monotone: the more neighbours of class 1, the likelier class 1,
-with any positive class weights. Chains started from all 0 and all 1, "the saturated situations",
-and driven by the same numbers stay in order; started further and further back until they have
-coalesced at time zero, they return a draw from the model itself. Nothing is stored of the past: the
-number of a site is a function of (key, draw, sweep, site).
+The Gibbs sampler for two classes is monotone: the probability of class 1 increases with the number
+of neighbours in class 1, with any positive class weights. Two chains start from all labels 0 and
+all labels 1, "the saturated situations", and use the same random numbers, so that their order is
+preserved. They are started further and further in the past until they have coalesced at time zero;
+their common state is then an exact draw. No random numbers are stored: the number of a site is a
+function of (key, draw, sweep, site).
 
-The number of sweeps explodes where the two phases are far apart. Coupling the bonds of the
-random-cluster form (:func:`bayesknn.labels.perfect_labels`) does not have this problem and works
-for any number of classes.
+The number of sweeps explodes at large beta, where nearly all labels are 0 or nearly all are 1.
+Coupling the bonds of the random-cluster representation (:func:`bayesknn.labels.perfect_labels`)
+avoids this and works for any number of classes, which the paper leaves as an open question.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from bayesknn.plots.style import COLOURS, INK, new_figure
 
 _K = 3
 _BETAS = np.arange(0.5, 4.1, 0.5)
-_MOST_SWEEPS = 2**12
+# Largest number of sweeps of the coupled Gibbs chains. More would extend the curve of the figure to
+# larger beta, at a cost that doubles with each factor of two.
+_MAX_SWEEPS = 2**12
 
 
 def perfect_labels_by_sites(
@@ -40,30 +43,30 @@ def perfect_labels_by_sites(
     n_draws: int = 1,
     max_sweeps: int = 2**16,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw labels of two classes exactly by coupling the labels of single sites.
+    """Return exact draws of the labels of two classes by coupled Gibbs sweeps.
 
     Parameters
     ----------
     model : BoltzmannModel
-        Of two classes; class weights may differ.
+        Model with two classes, with equal or unequal class weights.
     beta : float
     k : int
     key : numpy.uint64
-        Draw d is a function of the key and d alone.
+        Key of the random numbers. Draw d depends on the key and d only.
     n_draws : int
     max_sweeps : int
-        How far into the past to go before giving up.
+        Largest number of sweeps before time zero at which chains are started.
 
     Returns
     -------
     labels : ndarray of shape (n_draws, n), dtype uint8
     n_sweeps : ndarray of shape (n_draws,), dtype int64
-        How many sweeps back the chains that met were started, a power of 2.
+        Number of sweeps from the start of the coalescing chains to time zero, a power of 2.
 
     Raises
     ------
     CoalescenceError
-        If the chains of a draw had not met after ``max_sweeps`` sweeps; no draw is returned then.
+        If the chains of any draw have not coalesced after ``max_sweeps`` sweeps.
     """
     assert model.n_classes == 2
     edges, is_weighted = list_edges(model.graph, k), model.class_weight is not None
@@ -73,7 +76,7 @@ def perfect_labels_by_sites(
         stream = np.uint64(d) << np.uint64(32)
         while n_apart := _run_both(edges, table, bases, key, stream, n_sweeps[d], lower):
             if n_sweeps[d] == max_sweeps:
-                message = f"{n_apart} points were still apart after a past of {max_sweeps} sweeps"
+                message = f"{n_apart} labels still differ after {max_sweeps} coupled sweeps"
                 raise CoalescenceError(message, max_sweeps, n_apart)
             n_sweeps[d] = min(2 * n_sweeps[d], max_sweeps)
     return labels, n_sweeps
@@ -81,11 +84,11 @@ def perfect_labels_by_sites(
 
 @kernel
 def _run_both(edges, table, bases, key, stream, n_sweeps, lower):
-    """Run the chains from all 0 and from all 1 to time zero, with the same numbers.
+    """Run the coupled chains from all 0 and all 1 to time zero; return the number of unequal sites.
 
-    Of each site, ``table`` has the numbers below which 64 random bits choose class 1; ``bases``
-    says where they begin: every neighbour of class 1 moves on by one. The chain from below is
-    returned in ``lower``; the result is the number of sites that are still apart.
+    ``table[bases[i] + m]`` is the threshold of site i with m neighbours in class 1: the site gets
+    class 1 if its 64 random bits are below it. The state of the chain from all 0 at time zero is
+    written to ``lower``.
     """
     upper = np.ones_like(lower)
     lower[:] = 0
@@ -100,10 +103,10 @@ def _run_both(edges, table, bases, key, stream, n_sweeps, lower):
 
 @item("extra:perfect-four", classes=lambda n: n.value <= 2)
 def perfect_four(setting: Setting) -> Result:
-    """Draw labels of four classes perfectly and compare them with exact expectations."""
+    """Compare E[S] of perfect draws of four classes with its exact value, and count the sweeps."""
     graph, n_draws = Study(load_glass(0)).graph, setting.budget.n_perfect
     keys = spawn_keys(setting.seeds("perfect-four"), 2 * len(_BETAS))
-    truth = np.asarray(expected_agreement_exact(graph, _BETAS, _K, 4)) / _K
+    exact = np.asarray(expected_agreement_exact(graph, _BETAS, _K, 4)) / _K
     rows = []
     for beta, key, other in zip(_BETAS.tolist(), keys[::2], keys[1::2], strict=True):
         _, info = perfect_labels(
@@ -115,32 +118,32 @@ def perfect_four(setting: Setting) -> Result:
     means, errors, four, two = np.transpose(rows)
     estimates = {
         "classes": 4,
-        "score": np.abs((means - truth) / errors).max(),
+        "score": np.abs((means - exact) / errors).max(),
         "sweeps": four.max(),
-        "labels": f"more than {_MOST_SWEEPS}" if np.isnan(two[-1]) else two[-1],
+        "labels": f"more than {_MAX_SWEEPS}" if np.isnan(two[-1]) else two[-1],
     }
     figure, ((left, right),) = new_figure(1, 2, 9.0, 3.6)
-    left.plot(_BETAS, truth, color=INK, linewidth=1, label="exact, by elimination")
+    left.plot(_BETAS, exact, color=INK, linewidth=1, label="exact, by elimination")
     left.errorbar(
         _BETAS, means, 3 * errors, fmt="o", color=COLOURS[0], markersize=4, capsize=2,
-        label="perfect draws, 3 errors",
+        label="perfect draws, 3 standard errors",
     )  # fmt: skip
     left.set(xlabel="β", ylabel="E[S]  (S divided by k)")
     left.set_title(f"four classes, glass graph, k = {_K}")
     left.legend(loc="lower right")
     right.semilogy(_BETAS, four, "o-", color=COLOURS[0], label="bonds, G = 4")
-    name = f"labels, G = 2 (the paper's),\nwhere {_MOST_SWEEPS} sweeps suffice"
+    name = f"labels, G = 2 (the paper's),\nwhere {_MAX_SWEEPS} sweeps suffice"
     right.semilogy(_BETAS, two, "^--", color=COLOURS[1], label=name)
-    right.set(xlabel="β", ylabel="sweeps until the chains meet, median", title="cost of a draw")
+    right.set(xlabel="β", ylabel="median sweeps to coalescence", title="cost of a draw")
     right.legend(loc="center right")
     return Result(estimates, (figure,))
 
 
 def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draws: int) -> float:
-    """Return the median number of sweeps until the labels of two classes meet, NaN if too many."""
+    """Return the median sweeps to coalescence of coupled Gibbs chains, NaN above the maximum."""
     try:
         _, n_sweeps = perfect_labels_by_sites(
-            model, beta, _K, key=key, n_draws=n_draws, max_sweeps=_MOST_SWEEPS
+            model, beta, _K, key=key, n_draws=n_draws, max_sweeps=_MAX_SWEEPS
         )
     except CoalescenceError:
         return float("nan")
@@ -149,10 +152,11 @@ def _sweeps_of_labels(model: BoltzmannModel, beta: float, key: np.uint64, n_draw
 
 @item("num:accept-reject", accepted=lambda log_p: log_p.value > np.log(0.01))
 def accept_from_below(setting: Setting) -> Result:
-    """Compute what rejection would accept of labels drawn at a smaller beta.
+    """Compute the acceptance rate of rejection sampling from labels drawn at a smaller beta.
 
-    Labels z drawn at b are accepted at beta with probability ``exp((beta - b) (S(z) / k - n))``, n
-    being the largest S / k; on average that is ``Z(beta) / Z(b) exp(-(beta - b) n)``.
+    Labels z drawn at b < beta are accepted with probability ``exp((beta - b) (S(z) / k - n))``,
+    where n is the largest possible S / k. The mean of this probability is
+    ``Z(beta) / Z(b) exp(-(beta - b) n)``.
     """
     graph, betas = setting.ripley.graph, np.array([2.0, 4.0])
     log_z = np.asarray(log_normalizer_exact(graph, betas, _K, 2))

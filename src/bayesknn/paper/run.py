@@ -1,8 +1,8 @@
-"""Every figure, table and number of the paper by its id: compute what is not there yet.
+"""Computation of the items of the paper, and the files of results in a folder.
 
-Experiments of one family share a file; the order is that of ``published.toml``, the paper's. A
-finished item is kept in the folder of the run, stamped with the version, the budget and the seed;
-what bears another stamp counts as not there.
+An item is a figure, table or number of the paper; its order is that of ``published.toml``. The
+result of each item is saved in the folder with the version, the budget and the seed. A later run
+with the same three values reuses it, and computes all other items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.progress import progress
 from bayesknn._version import __version__
-from bayesknn.paper import (  # noqa: F401  Each declares its items.
+from bayesknn.paper import (  # noqa: F401  Importing a module registers its items.
     approximations,
     chain_figures,
     claims,
@@ -50,17 +50,17 @@ from bayesknn.report.folder import require_packages, write_file
 
 REGISTRY = all_items()
 WORK = "paper-work"
-# Dots per inch of the figures.
+# Resolution of the PNG figures in dots per inch. Higher values make the page larger.
 DPI = 150
 
 
 def find_items(ids: Iterable[str] | None = None) -> list[Item]:
-    """Return items by id, in the order of the paper; all of them if no id is given.
+    """Return items by id, in the order of the paper.
 
     Parameters
     ----------
     ids : iterable of str, optional
-        The paper's own labels, some without a prefix, are understood too: ``pseudoo``.
+        Ids of items; all items by default. The prefix ``fig:`` may be omitted.
 
     Returns
     -------
@@ -78,25 +78,28 @@ def find_items(ids: Iterable[str] | None = None) -> list[Item]:
         if known not in REGISTRY:
             close = get_close_matches(id, REGISTRY, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"the ids are {', '.join(REGISTRY)}"
-            raise ValueError(f"there is no {id!r} in the paper; {hint}")
+            raise ValueError(f"{id!r} is not the id of a figure, table or number; {hint}")
         wanted.add(known)
     return [item for item in REGISTRY.values() if not wanted or item.id in wanted]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished item.
+    """Results of one item.
 
     Attributes
     ----------
     item : Item
     rows : list of Row
+        Comparisons of the item's quantities with published values.
     figures : list of str
-        PNG files, relative to the folder.
+        Paths of the PNG files relative to the folder.
     notes : list of str
+        Warnings of the samplers and other remarks.
     seconds : float
+        Running time.
     is_new : bool
-        Whether it was computed in this run.
+        Whether the item was computed in this run, not loaded from the folder.
     """
 
     item: Item
@@ -109,13 +112,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PaperRun:
-    """What :func:`run_paper` wrote.
+    """Results that :func:`run_paper` has written to a folder.
 
     Attributes
     ----------
     folder : Path
     outcomes : list of Outcome
-        Everything in the folder that belongs to this version, budget and seed.
+        Results in the folder that were computed with this version, budget and seed.
     """
 
     folder: Path
@@ -123,12 +126,12 @@ class PaperRun:
 
     @property
     def page(self) -> Path:
-        """The page that shows them."""
+        """Path of the HTML page that shows the results."""
         return self.folder / "index.html"
 
     @property
     def rows(self) -> list[Row]:
-        """All comparisons, in the order of the paper."""
+        """Comparisons of all items, in the order of the paper."""
         return [row for outcome in self.outcomes for row in outcome.rows]
 
 
@@ -142,32 +145,34 @@ def run_paper(
     force: bool = False,
     report: Callable[[Outcome], None] | None = None,
 ) -> PaperRun:
-    """Reproduce the paper in a folder.
+    """Reproduce the paper's figures, tables and numbers, and write them to a folder.
 
-    Finished items are kept there with the version, the budget and the seed; a run with the same
-    ones goes on from there, after an interruption or with other ids.
+    The result of each item is saved in the folder with the version, the budget and the seed. A run
+    with the same three values, for instance after an interruption, computes only missing items.
 
     Parameters
     ----------
     out : path
-        Made if missing. It must be empty or hold an earlier run.
+        Folder, created if missing. It must be empty or hold the results of an earlier run.
     budget : {"quick", "full", "tiny"}, default="quick"
-        A couple of minutes on two cores; the paper's own iteration numbers; a test.
+        Length of chains and number of repetitions. ``"quick"`` takes a few minutes on two cores,
+        ``"full"`` has the numbers of the paper, ``"tiny"`` only tests that everything runs.
     only : iterable of str, optional
-        Ids of :data:`bayesknn.paper.REGISTRY`; all by default.
+        Keys of :data:`bayesknn.paper.REGISTRY` to compute; all by default.
     seed : int, default=0
     n_jobs : int, optional
-        Threads. Nothing but the running times depends on them.
+        Number of threads. Only running times depend on it.
     verbose : int, default=1
-        0 for no progress bar.
+        0 turns the progress bar off.
     force : bool, default=False
-        Compute again what is there, and write to a folder that holds other things.
+        Recompute saved items, and allow a folder with other files in it.
     report : callable, optional
-        Called with each :class:`Outcome` as it is finished.
+        Function called with the :class:`Outcome` of each item when it is complete.
 
     Returns
     -------
     PaperRun
+        All results in the folder with this version, budget and seed.
 
     Examples
     --------
@@ -186,7 +191,8 @@ def run_paper(
     items = find_items(only)
     _check_folder(folder, force)
     setting = Setting(budget, seed, n_jobs)
-    # What the name of a budget stands for may change between versions under development.
+    # The checksum of the budget's numbers is part of the stamp, because they may change while the
+    # version under development does not.
     numbers = f"{zlib.crc32(repr(setting.budget).encode()):08x}"
     stamp = {"version": __version__, "budget": budget, "numbers": numbers, "seed": seed}
     new: dict[str, Outcome] = {}
@@ -200,7 +206,7 @@ def run_paper(
                 if report is not None:
                     report(outcome)
         finally:
-            # Also after Ctrl-C or an error: the page then shows what is finished.
+            # The page is written even after Ctrl-C or an error; it then has the completed items.
             every = [new.get(id) or _recall(REGISTRY[id], folder, stamp) for id in REGISTRY]
             run = PaperRun(folder, [outcome for outcome in every if outcome is not None])
             if run.outcomes:
@@ -212,11 +218,11 @@ def run_paper(
 
 def _check_folder(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; name a folder")
+        raise ValueError(f"out must be a folder, {folder} is a file")
     if folder.is_dir() and not force and any(folder.iterdir()) and not (folder / WORK).is_dir():
         raise ValueError(
-            f"{folder} holds other things than an earlier run of the paper; name another "
-            "folder, or pass force=True (--force) to write into it"
+            f"{folder} contains files, but no earlier run of the paper; choose another folder, or "
+            "pass force=True (--force) to write into this one"
         )
 
 
@@ -246,7 +252,10 @@ def _compute(item: Item, setting: Setting, folder: Path, stamp: dict[str, Any]) 
 
 
 def _recall(item: Item, folder: Path, stamp: dict[str, Any]) -> Outcome | None:
-    """Return an item as it was kept, or None; the comparison is always made anew."""
+    """Return the saved results of an item, or None if there are none with this stamp.
+
+    The published values may have changed, so the comparison with them is recomputed.
+    """
     try:
         kept = json.loads((folder / WORK / f"{item.slug}.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -260,13 +269,13 @@ def _recall(item: Item, folder: Path, stamp: dict[str, Any]) -> Outcome | None:
 
 
 def _write(path: Path, content: bytes | str) -> None:
-    """Write a file whole or not at all."""
-    with write_file(path, force=True) as place:
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
+    """Write a file atomically: after an error or an interruption the old file is unchanged."""
+    with write_file(path, force=True) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def count_verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """Return the number of rows with each verdict, by the name of the kind of comparison."""
+    """Return the number of rows with each verdict, for each kind of comparison by its name."""
     verdicts = [row.verdict for row in rows]
     return {
         name: {verdict: verdicts.count(verdict) for verdict in each}
@@ -275,7 +284,7 @@ def count_verdicts(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def as_csv(rows: list[Row]) -> str:
-    """Write the rows as CSV; lists are joined by semicolons."""
+    """Return the rows as the content of a CSV file, with lists joined by semicolons."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Row._fields)
@@ -287,25 +296,25 @@ def as_csv(rows: list[Row]) -> str:
 
 
 def as_json(rows: list[Row], stamp: dict[str, Any]) -> str:
-    """Write the rows as JSON, with what they were computed with."""
+    """Return the rows and the version, budget and seed as the content of a JSON file."""
     return json.dumps({**stamp, "rows": [row._asdict() for row in rows]}, indent=1) + "\n"
 
 
 def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> str:
-    """Write the page about finished items.
+    """Return the HTML page that shows the results.
 
     Parameters
     ----------
     folder : Path
-        Where their figures are.
+        Folder that contains the figures.
     outcomes : list of Outcome
     stamp : dict
-        ``version``, ``budget`` and ``seed``.
+        Values of ``version``, ``budget`` and ``seed``.
 
     Returns
     -------
     str
-        HTML with the figures inside; it has no script and its content policy forbids requests.
+        HTML with embedded figures and no scripts. Its content policy forbids network requests.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -329,7 +338,7 @@ def make_page(folder: Path, outcomes: list[Outcome], stamp: dict[str, Any]) -> s
 
 
 def show_values(item: Item, row: Row) -> dict[str, str]:
-    """Write the published value and ours, with its errors, for people.
+    """Return the published value and ours, with its errors, as text for the page.
 
     Examples
     --------
@@ -344,7 +353,7 @@ def show_values(item: Item, row: Row) -> dict[str, str]:
     unit = f" {row.unit}" * bool(row.unit)
     published, ours = (_show(value, decimals) for value in (row.published, row.ours))
     if row.error or row.spread:
-        # One decimal more where there is an error to be seen in it.
+        # A random value has one decimal more than published, so that its error is visible.
         ours = f"{_show(row.ours, decimals + 1)} ± {row.error:.{decimals + 1}f}"
     ours += unit
     if row.spread:
@@ -367,8 +376,10 @@ def _show(value: Any, decimals: int) -> str:
 
 
 def _embed(path: Path) -> dict[str, Any]:
-    """Return a PNG as an address, and the width at which its text is as large as the page's."""
-    # 10 points are 15 pixels of a page.
+    """Return a PNG file as a data URL, and its width on the page in CSS pixels.
+
+    At this width, text of 10 points in the figure is as large as the text of the page, 15 pixels.
+    """
     content = path.read_bytes()
     n_pixels = int.from_bytes(content[16:20], "big")
     address = "data:image/png;base64," + base64.b64encode(content).decode("ascii")

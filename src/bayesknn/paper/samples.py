@@ -1,19 +1,21 @@
-"""The samples that several figures and numbers share, and what they predict (Sections 3 and 4).
+"""Chains, posteriors and predictions that several figures and numbers use (Sections 3 and 4).
 
-All chains are the paper's: joint random-walk moves with tau^2 = .05 and r = 3. The paper ran one
-of each; here a few are run, whose spread tells how far one run may be off.
+All chains are those of the paper: joint random-walk moves with tau^2 = 0.05 and r = 3. The paper
+ran one chain of each kind. Here several are run, and the standard deviation between them is the
+standard error of a result of one chain.
 
-Its auxiliary-variable chains begin "from the pseudo-likelihood estimate", with auxiliary labels
-drawn there, "using this very value for the plug-in". The package's chains start from dispersed
-points, so that R-hat can tell whether they mix; they refresh the auxiliary labels, which the
-paper's do not, and without that a chain that starts away from its plug-in does not move for tens
-of thousands of iterations.
+The paper's auxiliary-variable chains start "from the pseudo-likelihood estimate", with auxiliary
+labels drawn at this value, "using this very value for the plug-in". The chains of
+:mod:`bayesknn.posterior` differ in two ways. They start from dispersed values, which R-hat needs.
+They also refresh the auxiliary labels, because otherwise a chain that starts far from its plug-in
+does not move for tens of thousands of iterations.
 
-Its path sampling estimates E[S_k] / k at equally spaced beta in [0, 4] for k = 1, 10, 20, ..., 110,
-125 by systematic-scan Gibbs sampling from random labels, 10,000 sweeps after 500. At beta = 0 it is
-known, n / G. log Z = n log G + the integral, by the trapezium rule; between grid points it is
-bilinear. The text calls the grid 50 x 12, the caption of Figure constappro2 names these 13 values
-of k. The chains do not converge at large beta, which is one of the things to see.
+The paper's path sampling estimates E[S_k] / k at equally spaced beta in [0, 4] for k = 1, 10, 20,
+..., 110, 125, by systematic-scan Gibbs sampling from random labels: 500 sweeps of burn-in and
+10,000 more. At beta = 0 the expectation is known to be n / G. The integral in log Z = n log G +
+integral is computed by the trapezium rule, and log Z is interpolated bilinearly between grid
+points. The paper's text calls the grid 50 x 12, but the caption of fig:constappro2 lists these 13
+values of k. The chains do not converge at large beta; the figures show the resulting errors.
 """
 
 from __future__ import annotations
@@ -44,14 +46,15 @@ from bayesknn.posterior.mcmc.runner import sample_posterior
 from bayesknn.posterior.trees import make_tree
 from bayesknn.predictive import PosteriorNodes, Predictive
 
-# The paper's first plug-in for Ripley's data, (beta, k), is the maximum of the pseudo-likelihood;
-# its second one was found by the chain with the first.
+# Plug-in values (beta, k) of the paper for Ripley's data: first the maximum of the
+# pseudo-likelihood, then the estimate from the chain with the first plug-in.
 BAD_PLUG_IN, GOOD_PLUG_IN = (2.28, 53), (1.45, 13)
-# Its standard deviation of moves of theta.
+# Standard deviation of the paper's random-walk steps of theta.
 TAU = 0.05**0.5
-# What several items need is computed once: of one run, these are fewer.
+# Decorator that caches results which several items use. One run has fewer than 16 of each kind, so
+# that none is computed twice; more would keep the memory of earlier runs.
 shared = lru_cache(maxsize=16)
-# The values of k of its path sampling.
+# Values of k in the paper's path sampling.
 PAPER_K = (1, *range(10, 111, 10), 125)
 
 
@@ -64,9 +67,9 @@ class Draws:
     beta, k : ndarray of shape (n_chains, n_warmup + n_draws)
     n_warmup : int
     acceptance : float
-        Proportion of the moves accepted after burn-in.
+        Proportion of moves accepted after burn-in.
     messages : list of str
-        What the sampler warned of.
+        Warnings of the sampler about poor mixing.
     """
 
     beta: np.ndarray
@@ -77,46 +80,48 @@ class Draws:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """Beta and k of shape (n_chains, n_draws) after burn-in."""
+        """Draws of beta and k after burn-in, each of shape (n_chains, n_draws)."""
         return {"beta": self.beta[:, self.n_warmup :], "k": self.k[:, self.n_warmup :]}
 
     @property
     def tree(self) -> Any:
-        """The draws after burn-in in ArviZ's layout."""
+        """Draws after burn-in as a DataTree in the layout of ArviZ."""
         return make_tree(self.kept)
 
     def mean(self, name: str) -> Estimate:
         """Return the posterior mean of "beta" or "k".
 
-        The spread is that of one chain, measured by its own Monte Carlo error or by how far the
-        chains are apart, whichever is larger: stuck chains do not know their error.
+        ``run_sd`` is the larger of two estimates of the standard error of one chain: its Monte
+        Carlo error, and the standard deviation of the means of the chains. The Monte Carlo error
+        of a stuck chain is too small.
         """
         values = self.kept[name]
-        one = float(np.mean([mean_error(chain[None]) for chain in values]))
-        apart = float(values.mean(axis=1).std(ddof=1))
-        spread = max(one, apart)
-        return Estimate(float(values.mean()), spread / len(values) ** 0.5, spread)
+        within = float(np.mean([mean_error(chain[None]) for chain in values]))
+        between = float(values.mean(axis=1).std(ddof=1))
+        run_sd = max(within, between)
+        return Estimate(float(values.mean()), run_sd / len(values) ** 0.5, run_sd)
 
     def effective(self, name: str) -> float:
-        """Return the effective number of draws of one chain, as a proportion."""
+        """Return the effective sample size of "beta" or "k" as a proportion of the draws."""
         return effective_sample_size(self.kept[name]) / self.kept[name].size
 
 
 def run_chains(
     setting: Setting, name: str, sample: Callable[..., Any], length: tuple[int, int], **options: Any
 ) -> Draws:
-    """Run chains from the seeds that belong to their name.
+    """Run chains with the seeds derived from their name, and return their draws.
 
     Parameters
     ----------
     setting : Setting
     name : str
+        Name of the chains.
     sample : callable
-        A sampler of :mod:`bayesknn.posterior` with its likelihood and its prior.
+        Sampler of :mod:`bayesknn.posterior` with its likelihood and prior as fixed arguments.
     length : (int, int)
-        Iterations of burn-in, and those that are kept.
+        Number of burn-in iterations and of iterations kept.
     **options
-        For the sampler.
+        Further arguments of the sampler.
     """
     tree, messages = catch_mixing_warnings(
         lambda: sample(
@@ -131,7 +136,7 @@ def run_chains(
 
 
 def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """Call a sampler; return its result and what it warned of, which belongs on the page."""
+    """Call a sampler without arguments; return its result and its mixing warnings as text."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = sample()
@@ -140,17 +145,18 @@ def catch_mixing_warnings(sample: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 @shared
 def ripley_draws(setting: Setting, method: str, plug_in: tuple[float, int] = GOOD_PLUG_IN) -> Draws:
-    """Return chains on Ripley's data.
+    """Return the draws of one of the paper's chains on Ripley's data.
 
     Parameters
     ----------
     setting : Setting
     method : {"pseudo", "path", "hybrid", "perfect", "gibbs"}
-        A random walk on the pseudo-likelihood (Figure pseudoo) or on the path-sampling table
-        (Figure psycho); hybrid Gibbs on the pseudo-likelihood (Section 3.1); auxiliary variables
-        with perfect or Gibbs draws (Figures imperfecto and perfecto).
+        ``"pseudo"``: random walk with the pseudo-likelihood (fig:pseudoo). ``"path"``: random walk
+        with log Z from path sampling (fig:psycho). ``"hybrid"``: hybrid Gibbs sampler with the
+        pseudo-likelihood (Section 3.1). ``"perfect"`` and ``"gibbs"``: auxiliary variables with
+        perfect or Gibbs draws (fig:imperfecto and fig:perfecto).
     plug_in : (float, int)
-        Of the auxiliary variables.
+        Plug-in (beta, k) of the auxiliary variables; other methods ignore it.
     """
     study, name, length = setting.ripley, f"ripley-{method}", setting.budget.perfect_chain
     sample: Callable[..., Any]
@@ -168,7 +174,10 @@ def ripley_draws(setting: Setting, method: str, plug_in: tuple[float, int] = GOO
 
 @shared
 def pima_draws(setting: Setting) -> Draws:
-    """Return the Gibbs chains on the Pima data; burn-in includes the first stage (Section 4)."""
+    """Return the draws of the Gibbs chains on the Pima data (Section 4).
+
+    The first stage, after which the plug-in is replaced, is part of the burn-in.
+    """
     budget = setting.budget
     return run_chains(
         setting, "pima-gibbs", partial(moller, setting.pima, "gibbs"), budget.pima_chain,
@@ -177,7 +186,7 @@ def pima_draws(setting: Setting) -> Draws:
 
 
 def draws_at(setting: Setting, method: str, k: int) -> Draws:
-    """Return chains of beta at a fixed k (Figure pseudoA).
+    """Return draws of beta at a fixed k (fig:pseudoA).
 
     Parameters
     ----------
@@ -188,14 +197,15 @@ def draws_at(setting: Setting, method: str, k: int) -> Draws:
     study = setting.ripley
     sample: Callable[..., Any]
     if method == "perfect":
-        # Moves of beta and of k by turns: those of k have no prior, and cost nothing.
+        # exchange alternates moves of beta and of k. The prior rejects every move of k before
+        # labels are drawn, so thin=2 keeps one draw for each move of beta.
         sample = partial(
             exchange, study.coherent, _prior_at(study, k), label_sampler="perfect", thin=2,
             n_jobs=setting.n_jobs,
         )  # fmt: skip
     else:
         likelihood = study.pseudo if method == "pseudo" else table_likelihood(setting)
-        # One process: the moves are cheap, and starting others is not.
+        # n_jobs is not passed, because these moves take less time than starting processes.
         sample = partial(metropolis, FixedK(likelihood, k), UniformPrior(1, BETA_MAX))
     name, length = f"ripley-{method}-at-{k}", setting.budget.fixed_k_chain
     return run_chains(setting, name, sample, length, tau=TAU, r=1)
@@ -203,7 +213,7 @@ def draws_at(setting: Setting, method: str, k: int) -> Draws:
 
 @dataclass(frozen=True)
 class FixedK:
-    """A likelihood of beta alone, at the k given."""
+    """Likelihood of beta at a fixed k."""
 
     likelihood: Any
     k: int
@@ -215,13 +225,13 @@ class FixedK:
 
 
 def _prior_at(study: Study, k: int | None) -> Prior:
-    """Return the paper's prior, or that which knows k."""
+    """Return the paper's prior, restricted to one value of k if it is given."""
     return study.prior if k is None else ArrayPrior(np.eye(study.k_max)[k - 1], BETA_MAX)
 
 
 @shared
 def exact_posterior(setting: Setting, data: str = "ripley", k: int | None = None) -> GridPosterior:
-    """Return the posterior by quadrature, at a fixed k if one is given: what chains should find."""
+    """Return the exact posterior by quadrature, conditional on k if it is given."""
     study, name = getattr(setting, data), f"{data}-exact" + (f"-at-{k}" if k else "")
     return grid_posterior(
         study.coherent, _prior_at(study, k), tolerance=setting.budget.tolerance, evidence=False,
@@ -230,17 +240,17 @@ def exact_posterior(setting: Setting, data: str = "ripley", k: int | None = None
 
 
 class PaperSampler(AuxiliarySampler):
-    """Chains that start at the plug-in."""
+    """Auxiliary-variable sampler whose chains start at the plug-in, as in the paper."""
 
     def init(self, key: np.uint64) -> AuxiliaryState:
-        """Return the plug-in with labels drawn there."""
+        """Return the state with the plug-in value of (beta, k) and labels drawn at it."""
         beta, k = self.plug_in
         theta = math.log(beta / (self.walk.beta_max - beta))
         sampler = self.label_sampler.compiled()
-        n_apart = draw_labels(sampler, beta, k, spawn_keys(int(key), 1)[0])
+        n_unequal = draw_labels(sampler, beta, k, spawn_keys(int(key), 1)[0])
         state = self.start(theta, k)
-        assert n_apart == 0, "the bonds meet within tens of sweeps at any beta"
-        assert state is not None, "the plug-in is where the prior is positive"
+        assert n_unequal == 0, "the bonds coalesce within tens of sweeps at any beta"
+        assert state is not None, "the prior is positive at the plug-in"
         return state._replace(labels=sampler.labels.copy())
 
 
@@ -253,26 +263,27 @@ def moller(
     n_warmup: int,
     **options: Any,
 ) -> Any:
-    """Run the paper's chains: joint moves, tau^2 = .05, r = 3, no refreshing.
+    """Run the paper's auxiliary-variable chains, without refreshing of the auxiliary labels.
 
     Parameters
     ----------
     study : Study
     label_sampler : {"perfect", "gibbs"}
-        Gibbs draws take 500 sweeps.
+        Sampler of the auxiliary labels: exact draws, or 500 Gibbs sweeps.
     plug_in : tuple of (beta, k), optional
-        The maximum of the pseudo-likelihood by default.
+        Plug-in value; the maximum of the pseudo-likelihood by default.
     n_first_stage : int
-        Iterations after which the plug-in is replaced by the average over them; 0 for never.
+        Number of iterations after which their average replaces the plug-in; 0 keeps the plug-in.
     n_warmup : int
+        Number of burn-in iterations after the first stage.
     **options
-        ``n_chains``, ``n_draws``, ``random_state``, ``n_jobs``: as in
+        Arguments ``n_chains``, ``n_draws``, ``random_state`` and ``n_jobs`` of
         :func:`bayesknn.posterior.auxiliary`.
 
     Returns
     -------
     xarray.DataTree
-        Warm-up includes the first stage.
+        Draws; its warm-up includes the first stage.
     """
     likelihood, prior = study.coherent, study.prior
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, "joint", n_first_stage + n_warmup)
@@ -292,13 +303,13 @@ def moller(
 
 @dataclass(frozen=True)
 class BilinearTable:
-    """log Z on a grid, linear in between.
+    """Table of log Z over (beta, k) with linear interpolation in beta.
 
     Attributes
     ----------
     betas : ndarray of shape (n_betas,)
     log_normalizers : ndarray of shape (k_max, n_betas)
-        At every k, those between the paper's already interpolated.
+        Row k - 1 has log Z at k. Rows between the paper's values of k are linear interpolations.
     """
 
     betas: np.ndarray
@@ -306,22 +317,22 @@ class BilinearTable:
 
     @property
     def k_max(self) -> int:
-        """Largest k served."""
+        """Largest k of the table."""
         return len(self.log_normalizers)
 
     @property
     def beta_max(self) -> float:
-        """Largest beta served."""
+        """Largest beta of the table."""
         return float(self.betas[-1])
 
     def log_normalizer(self, beta: Any, k: int) -> Any:
-        """Return log Z(beta, k)."""
+        """Return the interpolated log Z(beta, k)."""
         return np.interp(beta, self.betas, self.log_normalizers[k - 1])
 
 
 @shared
 def gibbs_expectations(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-    """Return the paper's values of beta, and E[S_k] / k there, of shape (n_k, n_betas)."""
+    """Return the paper's values of beta, (n_betas,), and E[S_k] / k at them, (n_k, n_betas)."""
     budget, model = setting.budget, setting.ripley.model
     betas = np.linspace(0.0, BETA_MAX, budget.n_path_betas)
     estimate = partial(gibbs_means, model, betas, n_sweeps=budget.path_sweeps)
@@ -338,25 +349,26 @@ def gibbs_means(
     ----------
     model : BoltzmannModel
     betas : ndarray of shape (n_betas,)
-        The first is 0, where the expectation is known.
+        Values of beta. The first is 0, where the expectation is known.
     k : int
     key : numpy.uint64
     n_sweeps : (int, int)
-        Before counting, and counted.
+        Number of burn-in sweeps and of sweeps kept.
 
     Returns
     -------
     list of float
+        Estimate at each beta.
     """
-    means, (n_warmup, n_counted) = [model.n_points / model.n_classes], n_sweeps
-    for beta, own in zip(betas[1:], spawn_keys(int(key), len(betas) - 1), strict=True):
-        _, info = gibbs_labels(model, beta, k, n_draws=n_counted, n_warmup=n_warmup, key=own)
+    means, (n_warmup, n_kept) = [model.n_points / model.n_classes], n_sweeps
+    for beta, chain_key in zip(betas[1:], spawn_keys(int(key), len(betas) - 1), strict=True):
+        _, info = gibbs_labels(model, beta, k, n_draws=n_kept, n_warmup=n_warmup, key=chain_key)
         means.append(info.agreement.mean() / k)
     return means
 
 
 def gibbs_table(setting: Setting) -> BilinearTable:
-    """Return the paper's table of log Z on Ripley's graph."""
+    """Return the path-sampling table of log Z on Ripley's graph."""
     betas, means = gibbs_expectations(setting)
     model = setting.ripley.model
     rows = model.n_points * np.log(model.n_classes) + cumulative_trapezoid(
@@ -374,7 +386,10 @@ def table_likelihood(setting: Setting) -> CoherentLikelihood:
 
 
 def error_at(study: Study, k: int) -> float:
-    """Return the error rate of the rule at one k; of two classes it does not depend on beta."""
+    """Return the test error rate of the coherent rule at one k, for two classes.
+
+    With two classes the predicted class does not depend on beta, so beta = 1 is used.
+    """
     one = Draws(np.ones((1, 1)), np.full((1, 1), k))
     return study.error_rate(predict(study, one))
 
@@ -382,14 +397,15 @@ def error_at(study: Study, k: int) -> float:
 def predictive(
     study: Study, posterior: Draws | GridPosterior, direction: str = "both"
 ) -> Predictive:
-    """Return the rule that averages over a posterior.
+    """Return the predictive rule that averages over a posterior.
 
     Parameters
     ----------
     study : Study
     posterior : Draws or GridPosterior
     direction : {"both", "forward"}
-        Forward is the rule of Holmes and Adams.
+        ``"both"`` counts forward and reverse neighbours, as in the paper; ``"forward"`` counts
+        forward neighbours only, as Holmes and Adams do.
     """
     if isinstance(posterior, GridPosterior):
         nodes = PosteriorNodes.from_grid(posterior)
@@ -399,21 +415,21 @@ def predictive(
 
 
 def predict(study: Study, posterior: Draws | GridPosterior, direction: str = "both") -> np.ndarray:
-    """Return the class probabilities of the test points."""
+    """Return the class probabilities of the test points, shape (n_test, n_classes)."""
     return predictive(study, posterior, direction).probabilities(study.X_test)
 
 
 def score_rule(
     study: Study, posterior: Draws | GridPosterior, score: Callable[[np.ndarray], float]
 ) -> Estimate:
-    """Return a score of the probabilities of the test points, such as ``study.error_rate``.
+    """Return a score of the test probabilities, such as ``study.error_rate``, with its error.
 
-    With chains, the spread is that of the rules of single chains; with a grid, the error is the
-    spread of the rules of replicates of log Z.
+    For chains, ``run_sd`` is the standard deviation of the scores of single chains. For a grid, the
+    error is the standard deviation of the scores over posteriors with resampled log Z.
     """
     parts: list[Any]
     if isinstance(posterior, GridPosterior):
-        # Sixteen of them tell the spread well enough.
+        # Sixteen replicates estimate the standard deviation to within about 18 %.
         parts = [replace(posterior, weights=weights) for weights in posterior.replicates[1:17]]
     else:
         pairs = zip(posterior.beta[:, None], posterior.k[:, None], strict=True)
@@ -421,12 +437,12 @@ def score_rule(
     value = score(predict(study, posterior))
     runs = mean_over_runs([score(predict(study, part)) for part in parts])
     if isinstance(posterior, GridPosterior):
-        return Estimate(value, runs.spread)
+        return Estimate(value, runs.run_sd)
     return runs._replace(value=value)
 
 
 def mean_over_runs(values: Any) -> Estimate:
-    """Return the mean over runs, its error, and the spread of single runs.
+    """Return the mean of values from independent runs, its standard error and the sd of one run.
 
     Examples
     --------
@@ -434,5 +450,5 @@ def mean_over_runs(values: Any) -> Estimate:
     >>> mean_over_runs([1.0, 3.0, 2.0, 2.0]).value
     2.0
     """
-    spread = float(np.std(values, ddof=1))
-    return Estimate(float(np.mean(values)), spread / len(values) ** 0.5, spread)
+    run_sd = float(np.std(values, ddof=1))
+    return Estimate(float(np.mean(values)), run_sd / len(values) ** 0.5, run_sd)

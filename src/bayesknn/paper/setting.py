@@ -1,7 +1,7 @@
-"""What every experiment of the paper is given: data, budget, seed, threads (Sections 1.2 and 4).
+"""Data, budget, seed and threads of the paper's experiments (Sections 1.2 and 4).
 
-The seed of each sample is made from the run's seed and the sample's name, so that neither the
-order in which items are asked for nor ``--only`` changes a result.
+Every sample has its own seed, derived from the seed of the run and the name of the sample. So
+results depend neither on the order in which items are computed nor on ``--only``.
 """
 
 from __future__ import annotations
@@ -24,51 +24,55 @@ from bayesknn.model import BoltzmannModel, UniformPrior
 from bayesknn.predictive import log_score
 
 BETA_MAX = 4.0
-"""The paper's, settled on by trial and error."""
+"""Largest beta of the paper's prior, which the authors chose by trial and error."""
 
-# The numbers that decide how long each item takes: "tiny" shows that everything runs, "quick" takes
-# minutes on two cores, and "full" has the paper's own. Pairs are burn-in and what is kept.
+# Numbers that determine the running time of the items, for the budgets "tiny", "quick" and "full".
+# "tiny" only tests that everything runs, "quick" takes minutes on two cores, "full" has the paper's
+# numbers. A pair is the number of burn-in iterations and of iterations kept.
 _NUMBERS: dict[str, tuple[Any, Any, Any]] = {
-    # Chains like each of the paper's, which ran one; their spread is the error of its values.
+    # Number of chains. The paper ran one; the sd between ours is the standard error of its values.
     "n_chains": (2, 4, 4),
-    # On the pseudo-likelihood and the path table; of auxiliary variables; at fixed k.
+    # Length of the chains with pseudo-likelihood or path sampling; with auxiliary variables; at
+    # fixed k.
     "long_chain": ((200, 200), (4000, 10_000), (40_000, 10_000)),
     "perfect_chain": ((50, 100), (1000, 4000), (10_000, 10_000)),
     "fixed_k_chain": ((50, 100), (500, 2000), (10_000, 10_000)),
-    # Iterations after which the plug-in is replaced, and the chains on Pima that follow.
+    # Iterations on the Pima data before the plug-in is replaced by their average; length of the
+    # chains after that.
     "pima_first_stage": (50, 2000, 10_000),
     "pima_chain": ((50, 100), (2000, 4000), (30_000, 20_000)),
-    # Values of beta of the path-sampling grid, and Gibbs sweeps at each of its points.
+    # Number of beta values in the path-sampling grid; Gibbs sweeps at each grid point.
     "n_path_betas": (9, 50, 50),
     "path_sweeps": ((20, 60), (500, 1000), (500, 10_000)),
-    # Swendsen-Wang sweeps wherever a true expectation is needed.
+    # Swendsen-Wang sweeps for a converged expectation that others are compared with.
     "reference_sweeps": (60, 1000, 4000),
-    # Monte Carlo error asked of the exact posterior.
+    # Tolerance for the Monte Carlo error of the exact posterior, see grid_posterior.
     "tolerance": (0.3, 0.05, 0.02),
-    # Random partitions of the glass data.
+    # Number of random partitions of the glass data.
     "n_partitions": (3, 100, 200),
-    # Those that the paper's chain is run on, and its length after as many iterations again.
+    # Number of these partitions on which the paper's chain is run; length of the chain, which a
+    # first stage as long as its burn-in precedes.
     "n_glass_chains": (2, 10, 50),
     "glass_chain": ((30, 60), (500, 1500), (10_000, 10_000)),
-    # Moves that are timed.
+    # Number of moves that are timed.
     "n_timed": (20, 1000, 50_000),
-    # Points a side of the maps.
+    # Number of grid points along each axis of a map.
     "resolution": (20, 120, 200),
-    # Data sets drawn for each beta where estimators are studied.
+    # Number of simulated data sets at each (beta, k) for the errors of estimators of beta.
     "n_replicates": (4, 40, 200),
-    # Perfect draws of the four-class experiment at each beta.
+    # Number of perfect draws at each (beta, k).
     "n_perfect": (20, 400, 2000),
-    # Stratified samples of Ripley's training points.
+    # Number of stratified samples of Ripley's training points.
     "n_surveys": (2, 10, 50),
-    # Partitions of Ripley's training points into labelled ones and others, sweeps at each beta of a
-    # path with missing classes, and rows known before the first prediction in a sequence.
+    # Number of random splits of Ripley's training points into labelled and unlabelled points;
+    # sweeps at each beta of a path with missing classes; rows known before sequential prediction.
     "n_splits": (2, 4, 20),
     "missing_sweeps": (10, 100, 1000),
     "n_sequence_start": (235, 150, 25),
-    # Columns of noise beside Ripley's two, and the evidence that sets with them are scored by.
+    # Number of noise columns added to Ripley's two columns; evidence used for the sets of columns.
     "n_noise_columns": (1, 2, 4),
     "evidence_of_sets": ("pseudo-evidence", "evidence", "evidence"),
-    # Repetitions of which the fastest is taken as the time of 500 Gibbs sweeps.
+    # Number of repetitions of a timing. The shortest time counts.
     "n_timings": (1, 5, 20),
 }
 BUDGETS = {
@@ -78,16 +82,16 @@ BUDGETS = {
 
 
 def as_published(y: Any, **params: Any) -> BayesianKNeighborsClassifier:
-    """Return the Bayesian classifier, not fitted, with the paper's settings for given labels.
+    """Return an unfitted Bayesian classifier with the paper's settings for given labels.
 
-    The largest k is the size of the smallest class, and a ``class_prior`` acts as the weights a_g
-    inside the model (the paper, Sections 2.2 and 3). The paper's intervals and zones are those of
-    ``predict_interval`` and ``predict_zone`` with ``of="parameters"``.
+    The largest k is the size of the smallest class, and a ``class_prior`` enters as the weights a_g
+    of the model (Sections 2.2 and 3 of the paper). Pass ``of="parameters"`` to
+    ``predict_interval`` and ``predict_zone`` to get the paper's intervals and zones.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        The labels that the classifier will be fitted to.
+        Labels of the training points.
     **params
         Further parameters of :class:`bayesknn.BayesianKNeighborsClassifier`, for instance
         ``beta_max=4``, which the paper chose for Ripley's and the Pima data by trial and error.
@@ -95,6 +99,7 @@ def as_published(y: Any, **params: Any) -> BayesianKNeighborsClassifier:
     Returns
     -------
     BayesianKNeighborsClassifier
+        Classifier that has not been fitted.
 
     Examples
     --------
@@ -112,28 +117,29 @@ def as_published(y: Any, **params: Any) -> BayesianKNeighborsClassifier:
 
 
 def count_smallest(y: Any) -> int:
-    """Return the size of the smallest class, the paper's largest k."""
+    """Return the number of points in the smallest class, which is the paper's largest k."""
     return int(np.unique(np.asarray(y), return_counts=True)[1].min())
 
 
 class Study:
-    """A data set as the paper uses it: raw covariates, Euclidean distances.
+    """A data set with the paper's settings: unscaled covariates and Euclidean distances.
 
     Parameters
     ----------
     data : Bunch
-        As the functions of :mod:`bayesknn.datasets` return it.
+        Result of a function of :mod:`bayesknn.datasets`.
 
     Attributes
     ----------
     X_train, X_test : ndarray
     labels, test_labels : ndarray of int
-        Numbers of the classes.
+        Class indices of the training and the test points.
     classes : list of str
+        Names of the classes.
     k_max : int
-        Size of the smallest class, the largest k that the paper allows.
+        Largest k of the paper's prior, the size of the smallest class.
     prior : UniformPrior
-        The paper's.
+        Prior of the paper, uniform on 1..k_max and [0, 4].
 
     Examples
     --------
@@ -154,47 +160,47 @@ class Study:
 
     @cached_property
     def graph(self) -> NeighborGraph:
-        """The training points' neighbours up to the largest k."""
+        """Neighbours of the training points up to the largest k."""
         return NeighborGraph.from_points(self.X_train, self.k_max)
 
     @cached_property
     def model(self) -> BoltzmannModel:
-        """The model of the labels on this graph."""
+        """Boltzmann model of the labels on this graph."""
         return BoltzmannModel(self.graph, len(self.classes))
 
     @cached_property
     def coherent(self) -> CoherentLikelihood:
-        """The coherent model's likelihood, without its constant."""
+        """Likelihood of the paper's joint model eq:knn."""
         return CoherentLikelihood(self.model, self.labels)
 
     @cached_property
     def pseudo(self) -> PseudoLikelihood:
-        """The pseudo-likelihood."""
+        """Pseudo-likelihood eq:psudoL."""
         return PseudoLikelihood(self.model, self.labels)
 
     def error_rate(self, probabilities: np.ndarray) -> float:
-        """Return the proportion of test points whose most probable class is not theirs."""
+        """Return the proportion of test points whose most probable class is wrong."""
         return float(np.mean(probabilities.argmax(axis=1) != self.test_labels))
 
     def classical_error(self, rule: ClassicalKNeighborsClassifier) -> float:
-        """Fit a rule and return the proportion of test points that it gets wrong."""
+        """Fit a classical rule and return its test error rate."""
         predicted = rule.fit(self.X_train, self.labels).predict(self.X_test)
         return float(np.mean(predicted != self.test_labels))
 
     def log_loss(self, probabilities: np.ndarray) -> float:
-        """Return the mean of minus the log probability of the test points' classes."""
+        """Return the mean over the test points of minus the log probability of their class."""
         return -log_score(probabilities, self.test_labels)
 
 
 class Setting:
-    """What the function of an item is given.
+    """Data, budget, seed and threads, the argument of the function of an item.
 
     Parameters
     ----------
     budget : {"tiny", "quick", "full"}
     seed : int, default=0
     n_jobs : int, optional
-        Threads; no result depends on them but the running times.
+        Number of threads. Only running times depend on it.
     """
 
     def __init__(self, budget: str = "tiny", seed: int = 0, n_jobs: int | None = None):
@@ -203,20 +209,20 @@ class Setting:
         self.n_jobs = n_jobs
 
     def seeds(self, name: str) -> np.random.SeedSequence:
-        """Return the seeds that belong to a name."""
+        """Return the SeedSequence of the sample with this name."""
         return np.random.SeedSequence(self.seed, spawn_key=(zlib.crc32(name.encode()),))
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        """Call a function for each of the arguments, in threads; return what it returned."""
+        """Return the results of a function called in threads, as the built-in ``map`` calls it."""
         calls = (delayed(function)(*each) for each in zip(*arguments, strict=True))
         return Parallel(n_jobs=self.n_jobs, require="sharedmem")(calls)
 
     @cached_property
     def ripley(self) -> Study:
-        """Ripley's synthetic data."""
+        """Ripley's synthetic data with the paper's settings."""
         return Study(datasets.load_ripley())
 
     @cached_property
     def pima(self) -> Study:
-        """The Pima diabetes data."""
+        """Pima diabetes data with the paper's settings."""
         return Study(datasets.load_pima())

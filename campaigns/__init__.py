@@ -1,1 +1,1 @@
-"""Campaigns against the package: ``python -m campaigns fuzz|faults|mutants``, see CONTRIBUTING."""
+"""Test campaigns that take too long for every run of the tests; CONTRIBUTING describes them."""

@@ -1,4 +1,4 @@
-"""Run a campaign: ``python -m campaigns faults|mutants|invariances``; exits 1 if one fails."""
+"""Command line of the campaigns: ``python -m campaigns faults|mutants|invariances``."""
 
 import argparse
 import importlib
@@ -13,17 +13,17 @@ _MODULES = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run the campaign that is named."""
+    """Run a campaign and print its result; return 1 if it has faults or survivors, else 0."""
     parser = argparse.ArgumentParser(prog="python -m campaigns")
     parser.add_argument("campaign", choices=list(_MODULES))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--share", type=float, default=1.0, help="faults: how much of all")
-    parser.add_argument("--only", help="mutants, invariances: those whose name holds this text")
+    parser.add_argument("--fraction", type=float, default=1.0, help="faults: part of the attempts")
+    parser.add_argument("--only", help="mutants, invariances: names that contain this text")
     parser.add_argument("--cases", type=int, default=2000, help="invariances: number of cases")
     given = parser.parse_args(arguments)
     module = importlib.import_module(_MODULES[given.campaign])
     options = {
-        "faults": {"seed": given.seed, "share": given.share},
+        "faults": {"seed": given.seed, "fraction": given.fraction},
         "mutants": {"only": given.only},
         "invariances": {"n_cases": given.cases, "seed": given.seed, "only": given.only or ""},
     }

@@ -1,4 +1,4 @@
-"""What the fuzzer throws at the package: tables, model files and arguments, drawn by hypothesis."""
+"""Strategies of the fuzzer: damaged tables, model files and arguments, drawn by Hypothesis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bayesknn.model_file.schema import seal
 
-# A posterior good enough to look at, in little time.
+# Options of a fast fit. More neighbours or draws would take longer and find no other faults.
 QUICK = (
     "--model", "pseudo", "--max-neighbors", "8", "--draws", "200", "--no-compare",
 )  # fmt: skip
@@ -29,12 +29,14 @@ class Case(NamedTuple):
     ----------
     kind : {"csv", "model", "arguments", "estimator", "call"}
     words : tuple of str
-        The command line; of an estimator its class; of a call its name and the wrong argument.
+        Arguments of the command line; for an estimator the name of its class; for a call the name
+        of the function and its wrong arguments.
     files : dict of str to bytes
-        Written to the folder that the command runs in.
+        Files to write to the folder in which the command runs.
     expect : {"accepted", "refused", "either"}
+        Allowed outcome of the call.
     parameters : dict
-        Of the estimator.
+        Parameters of the estimator.
     """
 
     kind: str
@@ -45,7 +47,7 @@ class Case(NamedTuple):
 
 
 def fit_words(*options: str) -> tuple[str, ...]:
-    """Return the command that fits ``t.csv``."""
+    """Return the arguments of the command that fits ``t.csv``."""
     return ("fit", "t.csv", "--target", "y", "--out", "out", *options)
 
 
@@ -79,7 +81,7 @@ def _column(kind: str, n: int, rng: np.random.Generator, y: np.ndarray) -> list[
         return [str(v) for v in rng.integers(0, 9, n) + 3 * noisy]
     if kind == "word":
         return [f"w{v}" for v in noisy]
-    if kind == "truth":
+    if kind == "boolean":
         return [("TRUE", "FALSE")[v % 2] for v in noisy]
     if kind == "date":
         days = rng.integers(0, 9, n)
@@ -102,7 +104,7 @@ def _column(kind: str, n: int, rng: np.random.Generator, y: np.ndarray) -> list[
     return ["1e12"] * (n // 2) + [str(v) for v in rng.integers(0, 3, n - n // 2)]
 
 
-_PLAIN = ("number", "integer", "word", "truth", "date")
+_PLAIN = ("number", "integer", "word", "boolean", "date")
 _ODD = ("tiny", "large", "constant", "empty", "identifier", "gaps", "equal", "far")
 
 
@@ -114,14 +116,14 @@ def _quote(cell: str, separator: str, always: bool) -> str:
 
 @st.composite
 def csv_files(draw: st.DrawFn) -> Case:
-    """Draw a table, how it is written, and what was damaged afterwards."""
+    """Draw a table, its file format, and damage to its cells and bytes."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     plain = draw(st.booleans())
     n = draw(st.integers(20, 40) if plain else st.integers(0, 40))
     classes = draw(_CLASSES)
     y = np.arange(n) % len(classes)
     if not plain and n and draw(st.booleans()):
-        y = np.where(rng.random(n) < 0.1, y, 0)  # few of the others
+        y = np.where(rng.random(n) < 0.1, y, 0)  # Classes other than the first are rare.
     if n == 0:
         y = np.zeros(0, dtype=int)
     kinds = draw(st.lists(st.sampled_from(_PLAIN if plain else _PLAIN + _ODD), max_size=5))
@@ -129,11 +131,11 @@ def csv_files(draw: st.DrawFn) -> Case:
         kinds = ["number", *kinds]
     names = draw(st.lists(_NAMES, min_size=len(kinds), max_size=len(kinds), unique=True))
     if plain:
-        names[0] = "x0"  # a single column whose name is odd may be one that identifies rows
+        names[0] = "x0"  # A name such as "id" would make an only column an identifier of rows.
     columns = [_column(kind, n, rng, y if n else np.zeros(1, int)) for kind in kinds]
-    place = draw(st.integers(0, len(kinds)))
-    names.insert(place, "y")
-    columns.insert(place, [classes[g] for g in y])
+    index = draw(st.integers(0, len(kinds)))
+    names.insert(index, "y")
+    columns.insert(index, [classes[g] for g in y])
     rows = [names, *(list(row) for row in zip(*columns, strict=True))]
     damage = 0 if plain else draw(st.integers(0, 3))
     expect = "either"
@@ -153,9 +155,9 @@ def csv_files(draw: st.DrawFn) -> Case:
         options = (*options, "--encoding", "utf-16")
     if not plain and draw(st.booleans()):
         options = (*options, "--impute")
-    # A line end inside of a cell is not told from one between rows in old files of Macintosh.
+    # If rows end with a carriage return alone, a line break inside a cell is ambiguous and the
+    # table may be rejected. All other undamaged tables must be accepted.
     if plain and not (end == "\r" and any("\n" in c for row in rows for c in row)):
-        # Names that another column of predictions.csv has, and the like, are no reason to refuse.
         expect = "accepted"
     return Case("csv", fit_words(*options), {"t.csv": content}, expect)
 
@@ -202,7 +204,7 @@ def _damage_bytes(draw: st.DrawFn, content: bytes) -> bytes:
 
 @st.composite
 def model_files(draw: st.DrawFn, models: dict[str, bytes]) -> Case:
-    """Draw a saved model, damaged, or a file that is none."""
+    """Draw a damaged or valid model file, or a file that is no model."""
     name = draw(st.sampled_from(sorted(models)))
     content = models[name]
     what = draw(st.sampled_from(["bytes", "schema", "schema", "schema", "array", "array",
@@ -229,14 +231,14 @@ def _foreign_files() -> list[bytes]:
         LogisticRegression().fit(X, y), make_pipeline(KNeighborsClassifier(1)).fit(X, y),
         X, {"a": [1]}, "text", None, print, 3.5, [X], np.random.default_rng(0),
     ]  # fmt: skip
-    found = [b"", b"PK", b"PK\x03\x04" + bytes(40), b"no model", b"\x80\x04.", b"PAR1" + bytes(9)]
-    found += map(dumps, things)
-    found.append(pickle.dumps(X))
+    files = [b"", b"PK", b"PK\x03\x04" + bytes(40), b"no model", b"\x80\x04.", b"PAR1" + bytes(9)]
+    files += map(dumps, things)
+    files.append(pickle.dumps(X))
     npz = io.BytesIO()
     np.savez(npz, X=X)
-    found.append(npz.getvalue())
+    files.append(npz.getvalue())
     schemas = (b"", b"{}", b"[]", b"null", b"{", b"[" * 100_000, b'{"__class__": "x"}')
-    return found + [_zip({"schema.json": schema}) for schema in schemas]
+    return files + [_zip({"schema.json": schema}) for schema in schemas]
 
 
 def _zip(members: dict[str, bytes], *, is_sealed: bool = False) -> bytes:
@@ -274,7 +276,7 @@ def _damage_archive(draw: st.DrawFn, content: bytes, what: str) -> bytes:
             members[name] = _damage_bytes(draw, members[name])
         else:
             members["../evil.npy"] = members[name]
-    # Who changes a file on purpose seals it again.
+    # Nine of ten damaged files get a valid checksum, so that the damage reaches the code behind it.
     return _zip(members, is_sealed=draw(st.integers(0, 9)) > 0)
 
 
@@ -284,7 +286,7 @@ _ODD_VALUES = (None, True, -1, 0, 1, 2**31, 2**70, -0.5, 1e308, float("nan"), ""
 
 
 def _damage_json(draw: st.DrawFn, node: Any) -> None:
-    """Replace, drop or double something at a random place of a tree."""
+    """Replace, remove or change a value at a random position of a JSON tree."""
     while True:
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         if not keys:
@@ -316,9 +318,9 @@ def _damage_array(draw: st.DrawFn, content: bytes) -> bytes:
         odd = draw(st.sampled_from([-1, 0, 1, 10**6, -(2**31), 2**31 - 1, np.nan, np.inf]))
         if array.dtype.kind != "f":
             info = np.iinfo("u1" if array.dtype.kind == "b" else array.dtype)
-            # Between whole numbers: the largest of them is not a float.
-            whole = int(np.nan_to_num(odd, posinf=info.max // 2))
-            odd = min(max(whole, int(info.min)), int(info.max))
+            # Python integers are compared, because the largest NumPy integer is not exact as float.
+            integer = int(np.nan_to_num(odd, posinf=info.max // 2))
+            odd = min(max(integer, int(info.min)), int(info.max))
         array = array.copy()
         if how == "fill":
             array[...] = odd
@@ -385,7 +387,7 @@ _PREDICT_OPTIONS: dict[str, tuple[Any, ...]] = {
 
 @st.composite
 def command_lines(draw: st.DrawFn, files: dict[str, bytes]) -> Case:
-    """Draw a command with options that may contradict each other or be nonsense."""
+    """Draw a command line with options that may be invalid or contradict each other."""
     command = draw(st.sampled_from(["fit", "fit", "fit", "predict"]))
     if command == "fit":
         options, words = _FIT_OPTIONS, ["fit", "t.csv"]
@@ -461,7 +463,7 @@ _ESTIMATORS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 @st.composite
 def estimators(draw: st.DrawFn) -> Case:
-    """Draw an estimator and up to four of its arguments."""
+    """Draw an estimator class and values of up to four of its parameters."""
     name = draw(st.sampled_from(sorted(_ESTIMATORS) + ["BayesianKNeighborsClassifier"] * 3))
     pools = _ESTIMATORS[name]
     given = draw(st.lists(st.sampled_from(sorted(pools)), min_size=1, max_size=4, unique=True))

@@ -1,6 +1,7 @@
-"""Files and arguments that nobody meant, drawn by Hypothesis: what ``tests/campaigns`` runs.
+"""Fuzzing with malformed files and arguments drawn by Hypothesis; run by ``tests/campaigns``.
 
-A process of its own runs the cases, so that a crash or a hang is a verdict and not the end.
+The cases run in a separate process, so that a crash or a hang is reported as a fault and does not
+end the campaign.
 """
 
 from __future__ import annotations
@@ -14,36 +15,38 @@ from typing import TYPE_CHECKING, Any
 
 from campaigns import cases
 from campaigns.cases import Case
-from campaigns.verdicts import describe, judge
+from campaigns.verdicts import describe, find_faults
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
 CORPUS = Path(__file__).parents[1] / "tests" / "campaigns" / "corpus"
-FOUND = Path("fuzz-found")
+OUTPUT = Path("fuzz-found")
+# Longest time of a case in seconds. A shorter one reports slow cases as hangs.
 TIMEOUT = 300.0
+# Address space of the process in bytes. Less fails for valid cases; more may exhaust the machine.
 _MEMORY = 6_000_000_000
 
 
 def _serve(pipe: Any, folder: str) -> None:
-    """Judge what comes through a pipe until nothing comes any more."""
+    """Receive cases from a pipe and send back their faults, until the pipe is closed."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     while True:
         try:
             case, outside = pipe.recv()
         except EOFError:
             return
-        pipe.send(judge(case, Path(folder), outside=outside))
+        pipe.send(find_faults(case, Path(folder), outside=outside))
 
 
 def _cpu_seconds(process: Any) -> float:
-    """Return what a living process has used of a processor, by Linux."""
+    """Return the CPU time in seconds that a running process has used, from /proc on Linux."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Judge:
-    """A process that judges cases, started again when one of them was its end."""
+class CaseRunner:
+    """Separate process that runs cases; it is restarted after a crash or a hang."""
 
     def __init__(self) -> None:
         self._process: Any = None
@@ -53,8 +56,8 @@ class Judge:
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
-            self._place = tempfile.TemporaryDirectory(prefix="fuzz-")
-            self._process = context.Process(target=_serve, args=(theirs, self._place.name))
+            self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+            self._process = context.Process(target=_serve, args=(theirs, self._folder.name))
             self._process.start()
             theirs.close()
         self._pipe.send((case, outside))
@@ -65,12 +68,16 @@ class Judge:
             self._process.join()
             fault = f"crash: the process ended with {self._process.exitcode}"
         else:
-            fault = f"hang: nothing for {timeout:g} s"
+            fault = f"hang: no answer for {timeout:g} s"
         self.close()
         return [fault]
 
     def _is_answered(self, timeout: float) -> bool:
-        """Wait, for longer where others hardly let the process run."""
+        """Return whether an answer arrives in time.
+
+        The timeout is extended while the process has used some CPU time but less than ``timeout``
+        seconds, as on a busy machine.
+        """
         first = before = _cpu_seconds(self._process)
         while not self._pipe.poll(timeout):
             now = _cpu_seconds(self._process)
@@ -86,11 +93,11 @@ class Judge:
             self._process.kill()
             self._process.join()
             self._process = None
-            self._place.cleanup()
+            self._folder.cleanup()
 
 
 def make_models() -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Fit two models; return them, and the files that command lines name."""
+    """Fit two models; return the model files by name, and the files that command lines refer to."""
     import pandas
     from click.testing import CliRunner
     from tests.report.tables import mixed_table, two_columns
@@ -98,8 +105,8 @@ def make_models() -> tuple[dict[str, bytes], dict[str, bytes]]:
     from bayesknn.cli import main
 
     models, files = {}, {}
-    with tempfile.TemporaryDirectory() as place:
-        here = Path(place)
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
         two_columns(30).to_csv(here / "model.csv", index=False)
         mixed_table(30).rename(columns={"kind": "y"}).to_csv(here / "pool.csv", index=False)
         for name, options in (("model", cases.QUICK), ("pool", cases.POOLED)):
@@ -119,14 +126,14 @@ def make_models() -> tuple[dict[str, bytes], dict[str, bytes]]:
 
 
 class Bulk(dict):
-    """Files whose content hypothesis need not write out to describe a strategy."""
+    """Dictionary of files with a short ``repr``, which Hypothesis prints to describe a strategy."""
 
     def __repr__(self) -> str:
         return f"Bulk({', '.join(self)})"
 
 
 def strategies() -> dict[str, st.SearchStrategy[Case]]:
-    """Return what draws each kind of case."""
+    """Return the strategy that draws cases of each kind."""
     models, files = map(Bulk, make_models())
     tables = {name: content for name, content in files.items() if name.endswith(".csv")}
     return {
@@ -140,7 +147,7 @@ def strategies() -> dict[str, st.SearchStrategy[Case]]:
 
 
 def corpus() -> list[Case]:
-    """Return the cases that are kept: a file or line for each fault that was found and mended."""
+    """Return the stored cases, one for each fault that was found and fixed."""
     kept = []
     for path in sorted(CORPUS.glob("csv/*/*.csv")):
         options = cases.POOLED if path.name.endswith(".pooled.csv") else cases.QUICK
@@ -160,12 +167,13 @@ def corpus() -> list[Case]:
 
 
 def keep(case: Case) -> str:
-    """Write the files of a case that has a fault to ``fuzz-found``; return what it is.
+    """Write the files of a case with a fault to ``fuzz-found``; return their folder and the case.
 
-    Hypothesis shrinks a case as far as it can, so that what is left there is the smallest.
+    Hypothesis shrinks a failing case and calls this function each time, so that the files of the
+    smallest case remain.
     """
-    place = FOUND / case.kind
+    folder = OUTPUT / case.kind
     for name, content in case.files.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_bytes(content)
-    return f"{place}: {describe(case)}"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return f"{folder}: {describe(case)}"

@@ -1,4 +1,4 @@
-"""The mutants: what is wrong, where, and which tests are meant to notice."""
+"""List of the mutants, with their files and the tests that must detect them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Mutant(NamedTuple):
     ----------
     name : str
     file : str
-        In the package.
+        Path of the changed file in the package.
     old, new : str
-        ``old`` stands in the file exactly once.
+        Text to be replaced, which occurs exactly once in the file, and its replacement.
     tests : tuple of str
-        Files or node ids, the quickest first.
+        Files or node ids of the tests that must fail, the fastest first.
     """
 
     name: str

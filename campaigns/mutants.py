@@ -1,10 +1,10 @@
-"""Wrong statistics that the tests must notice, one slip each: ``python -m campaigns mutants``.
+"""Mutants, each with one statistical error that tests must detect: ``python -m campaigns mutants``.
 
-A mutant is a replacement in a copy of the source, which has to apply exactly once, and the tests
-that are meant to fail of it. The copy brings the compiled kernels of the checkout along, but for
-those that the mutant made stale, so that it compiles what it changed and no more. Tests run in
-children of a process that has imported all but the package. They must pass before a mutant is made,
-and a mutant that can no longer be made ends the campaign.
+A mutant is a replacement of text in a copy of the source, with the tests that must fail because of
+it. The text must occur exactly once, or the campaign stops. The copy includes the cached kernels,
+except those that the mutant makes stale, so that only these are recompiled. Tests run in forked
+children of a process that has imported the dependencies but not the package. They must pass on the
+original source before a mutant is tried.
 """
 
 from __future__ import annotations
@@ -26,13 +26,20 @@ from campaigns.stale_kernels import forget_stale_kernels
 
 ROOT = Path(__file__).parents[1]
 _PACKAGE = ROOT / "src" / "bayesknn"
+# Longest time of the tests of a mutant in seconds; a mutant that takes longer counts as killed.
 _TIMEOUT = 900
 _HEAVY = ("numba", "scipy.stats", "scipy.optimize", "sklearn.base", "pandas", "xarray", "joblib",
           "pytest", "arviz_stats", "h5netcdf")  # fmt: skip
 
 
 def run(only: str | None = None, show: Callable[[str], None] = print) -> dict[str, Any]:
-    """Try every mutant, or those whose name holds a text; return the survivors' names."""
+    """Try all mutants, or those whose name contains ``only``.
+
+    Returns
+    -------
+    dict of str to list of str
+        Names of the mutants under ``killed`` and ``survivors``.
+    """
     forget_stale_kernels(_PACKAGE)
     for name in _HEAVY:
         importlib.import_module(name)
@@ -40,45 +47,49 @@ def run(only: str | None = None, show: Callable[[str], None] = print) -> dict[st
     killed: list[str] = []
     survivors: list[str] = []
     sound: set[tuple[str, ...]] = set()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for mutant in chosen:
             if mutant.tests not in sound:
-                ended, told = run_tests(ROOT / "src", mutant.tests)
-                if ended != 0:
-                    raise SystemExit(f"{mutant.tests} fail without a mutant:\n{told[-2000:]}")
+                code, output = run_tests(ROOT / "src", mutant.tests)
+                if code != 0:
+                    raise SystemExit(f"{mutant.tests} fail without a mutant:\n{output[-2000:]}")
                 sound.add(mutant.tests)
-            source = copy_source(Path(place) / "mutant")
+            source = copy_source(Path(folder) / "mutant")
             try:
                 apply(mutant, source)
-                ended, told = run_tests(source, mutant.tests)
+                code, output = run_tests(source, mutant.tests)
             finally:
                 shutil.rmtree(source.parent)
-            if ended not in (0, 1, -signal.SIGALRM):
-                raise SystemExit(f"{mutant.name}: pytest ended with {ended}:\n{told[-2000:]}")
-            by = re.findall(r"^FAILED (\S+)", told, re.MULTILINE)
-            verdict = f"killed by {by[0]}" if by else "killed by time"
-            if ended == 0:
+            if code not in (0, 1, -signal.SIGALRM):
+                raise SystemExit(f"{mutant.name}: pytest ended with {code}:\n{output[-2000:]}")
+            failed = re.findall(r"^FAILED (\S+)", output, re.MULTILINE)
+            verdict = f"killed by {failed[0]}" if failed else "killed by time"
+            if code == 0:
                 verdict = "SURVIVES"
-            (survivors if ended == 0 else killed).append(mutant.name)
+            (survivors if code == 0 else killed).append(mutant.name)
             n_tried = len(killed) + len(survivors)
             show(f"{n_tried:3d}/{len(chosen)} {mutant.file}: {mutant.name}: {verdict}")
     show(f"survivors: {', '.join(survivors) or 'none'}")
     return {"killed": killed, "survivors": survivors}
 
 
-def copy_source(place: Path, source: Path = ROOT / "src") -> Path:
-    """Copy the package and its compiled kernels, as links: whoever writes replaces the file."""
-    shutil.copytree(source, place / "src", copy_function=os.link)
-    return place / "src"
+def copy_source(folder: Path, source: Path = ROOT / "src") -> Path:
+    """Copy the package and its cached kernels to a folder, and return the path of the copy.
+
+    The files are hard links. To change one, remove it and write a new one.
+    """
+    shutil.copytree(source, folder / "src", copy_function=os.link)
+    return folder / "src"
 
 
 def apply(mutant: Mutant, source: Path) -> None:
-    """Make the replacement in a copy of the source."""
+    """Apply the replacement of a mutant to a copy of the source."""
     path = source / "bayesknn" / mutant.file
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise SystemExit(
-            f"{mutant.name}: {mutant.old!r} stands {text.count(mutant.old)} times in {mutant.file}"
+            f"{mutant.name}: {mutant.old!r} must occur once in {mutant.file}, "
+            f"got {text.count(mutant.old)} times"
         )
     path.unlink()
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
@@ -86,9 +97,9 @@ def apply(mutant: Mutant, source: Path) -> None:
 
 
 def run_tests(source: Path, tests: tuple[str, ...]) -> tuple[int, str]:
-    """Run tests of the checkout against a copy of the source, in a child.
+    """Run tests of the checkout in a forked child that imports a copy of the source.
 
-    Returns the exit code of pytest, or minus the signal that ended it, and what it printed.
+    Returns the exit code of pytest, or minus the signal that ended it, and its output.
     """
     with tempfile.TemporaryFile("w+") as log:
         child = os.fork()
@@ -100,7 +111,7 @@ def run_tests(source: Path, tests: tuple[str, ...]) -> tuple[int, str]:
 
 
 def _run_pytest(source: Path, tests: tuple[str, ...], log: int) -> None:
-    """Never return."""
+    """Run pytest in this process, with output to a file descriptor, and end the process."""
     code = 99
     try:
         os.dup2(log, 1)

@@ -1,6 +1,6 @@
-"""A plugin of pytest, for ``make fresh``: the last test first."""
+"""Plugin of pytest for ``make fresh`` that runs the tests in reverse order."""
 
 
 def pytest_collection_modifyitems(items):
-    """Turn the order of the tests around."""
+    """Reverse the order of the tests."""
     items.reverse()

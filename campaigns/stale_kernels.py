@@ -1,8 +1,9 @@
-"""Compiled kernels whose sources have changed: numba looks at a kernel's own file alone.
+"""Deletion of cached kernels that were compiled from sources that have changed since.
 
-Machine code holds the helpers that a kernel calls, and these may stand in other modules. Before
-tests run, and before a mutant is tried, the cached code of every module goes that imports, directly
-or not, what has changed since.
+numba recompiles a kernel only if the file that defines it has changed. But its machine code also
+contains the functions that it calls, which may be in other modules. So before the tests and before
+each mutant, the cached kernels of every module that imports a changed module, directly or
+indirectly, are deleted.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ import os
 import re
 from pathlib import Path
 
-# What stands at the beginning of a line: imports inside functions do not reach a kernel.
+# Import statements at the beginning of a line. Kernels cannot use imports inside functions.
 _IMPORT = re.compile(r"^from bayesknn([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def forget_stale_kernels(package: Path) -> list[str]:
-    """Delete what is cached of modules whose sources changed since the last call; name them."""
+    """Delete the cached kernels of modules that are stale since the last call.
+
+    Returns
+    -------
+    list of str
+        Paths of these modules relative to the package.
+    """
     record = package / "__pycache__" / "kernel-sources.json"
     known = json.loads(record.read_text()) if record.exists() else {}
     sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
@@ -28,36 +35,38 @@ def forget_stale_kernels(package: Path) -> list[str]:
     digests, changed = {}, []
     for path in sorted(sources):
         name = str(path.relative_to(package))
-        reached = sorted(_reach(path, imports))
-        text = "".join(sources[source] for source in reached)
+        imported = sorted(_find_all_imports(path, imports))
+        text = "".join(sources[source] for source in imported)
         digests[name] = hashlib.sha256(text.encode()).hexdigest()
         if known.get(name) != digests[name]:
             changed.append(name)
             for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"):
                 cached.unlink(missing_ok=True)
     record.parent.mkdir(exist_ok=True)
-    # Not written in place: a mutant's copy of the package is made of links.
-    fresh = record.with_suffix(f".{os.getpid()}")
-    fresh.write_text(json.dumps(digests))
-    fresh.replace(record)
+    # A new file replaces the record, because a mutant's copy of the package consists of hard links
+    # and writing to the file would change the original.
+    temporary = record.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(digests))
+    temporary.replace(record)
     return changed
 
 
 def _find_imports(package: Path, text: str) -> set[Path]:
-    """Files that a module may import; not all of them exist."""
-    found = set()
+    """Return the files that the text of a module may import; some of them may not exist."""
+    files = set()
     for module, names in _IMPORT.findall(text):
-        home = package.joinpath(*module.split("."))
-        found |= {home.with_suffix(".py"), home / "__init__.py"}
-        # A name may be a module, too.
-        found |= {home / f"{name}.py" for name in re.findall(r"\w+", names)}
-    return found
+        path = package.joinpath(*module.split("."))
+        files |= {path.with_suffix(".py"), path / "__init__.py"}
+        # An imported name may itself be a module.
+        files |= {path / f"{name}.py" for name in re.findall(r"\w+", names)}
+    return files
 
 
-def _reach(path: Path, imports: dict[Path, set[Path]]) -> set[Path]:
-    found, waiting = {path}, [path]
+def _find_all_imports(path: Path, imports: dict[Path, set[Path]]) -> set[Path]:
+    """Return a module and all modules that it imports, directly or indirectly."""
+    modules, waiting = {path}, [path]
     while waiting:
-        new = imports[waiting.pop()] - found
-        found |= new
+        new = imports[waiting.pop()] - modules
+        modules |= new
         waiting += new
-    return found
+    return modules

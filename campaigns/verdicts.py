@@ -1,4 +1,4 @@
-"""What a case left behind, judged: each fault is a sentence, and a sound case has none."""
+"""Detection of faults: run a case of the fuzzer and describe everything that is wrong."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _LINES = ("note: ", "warning: ", "Error: ", "Usage: ", "Try ")
 _FILES = {"predictions.csv", "model.skops", "report.html"}
 
 
-def judge(case: Case, folder: Path, *, outside: bool = False) -> list[str]:
-    """Run a case in an empty folder and return its faults.
+def find_faults(case: Case, folder: Path, *, outside: bool = False) -> list[str]:
+    """Run a case in an empty folder and return a description of each of its faults.
 
     Parameters
     ----------
     case : Case
     folder : Path
-        Left empty again.
+        Empty folder; it is empty again afterwards.
     outside : bool
-        Whether a real process runs it as well, which has to say the same.
+        Whether to run the command in a separate process too, which must give the same output.
     """
     if case.kind == "estimator":
-        return _judge_estimator(case)
+        return _check_estimator(case)
     if case.kind == "call":
-        from campaigns.invariances.engine import judge_call
+        from campaigns.invariances.engine import check_call
 
-        return judge_call(*case.words)
+        return check_call(*case.words)
     for name, content in case.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -44,17 +44,18 @@ def judge(case: Case, folder: Path, *, outside: bool = False) -> list[str]:
     here = Path.cwd()
     os.chdir(folder)
     try:
-        faults, ran = _judge_command(case, before)
+        faults, result = _check_command(case, before)
         if outside and not faults:
             _clear(folder, set(case.files))
-            faults = _judge_outside(case, ran)
+            faults = _check_outside(case, result)
     finally:
         os.chdir(here)
         _clear(folder)
     return faults
 
 
-def _judge_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, str]]:
+def _check_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, str]]:
+    """Return the faults of a command, and its exit code and output."""
     from click.testing import CliRunner
 
     from bayesknn.cli import main
@@ -68,12 +69,12 @@ def _judge_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, 
         "Traceback" in result.stderr and "--debug" not in case.words
     ):
         faults.append(f"internal error: {result.stderr.strip()[-300:]}")
-    odd = [line for line in result.stderr.splitlines() if not line.startswith(_LINES)]
-    # Numbers that were put into a model by hand may well make NumPy warn.
-    told = case.kind == "model" or "--debug" in case.words or "Usage: " in result.stderr
-    if odd and not told:
-        # Where packages are is the machine's own.
-        line = re.sub(r"\S*/site-packages/", "", odd[0])
+    stray = [line for line in result.stderr.splitlines() if not line.startswith(_LINES)]
+    # A damaged model file may contain numbers that make NumPy warn.
+    is_expected = case.kind == "model" or "--debug" in case.words or "Usage: " in result.stderr
+    if stray and not is_expected:
+        # The path of installed packages differs between machines.
+        line = re.sub(r"\S*/site-packages/", "", stray[0])
         faults.append(f"stray line: {line[:300]}")
     if code not in (0, 2) and not faults and not _is_excused(result.stderr):
         faults.append(f"exit code {code}: {result.stderr.strip()[-300:]}")
@@ -81,57 +82,58 @@ def _judge_command(case: Case, before: set[str]) -> tuple[list[str], tuple[int, 
     if left := [name for name in new if ".partial" in name]:
         faults.append(f"left behind: {left[0]}")
     if code == 2:
-        faults += _judge_refusal(case, result.stderr, result.stdout, new)
+        faults += _check_rejection(case, result.stderr, result.stdout, new)
     elif code == 0 and "--help" not in case.words:
         if case.words[0] == "fit":
-            faults += _judge_fit(case)
-        # Whoever forges a model decides what it predicts.
+            faults += _check_fit(case)
+        # A model file with changed numbers may predict anything.
         elif (case.kind, case.expect) == ("model", "either"):
             pass
         elif "--json" not in case.words and "--out" not in case.words:
-            faults += _judge_predictions(result.stdout)
+            faults += _check_predictions(result.stdout)
     if case.expect == "accepted" and code != 0:
-        faults.append(f"refused though sound: {result.stderr.strip()[-300:]}")
+        faults.append(f"rejected although valid: {result.stderr.strip()[-300:]}")
     if case.expect == "refused" and code != 2:
-        faults.append(f"not refused: exit code {code}")
+        faults.append(f"not rejected: exit code {code}")
     return faults, (code, result.stdout)
 
 
 def _is_excused(stderr: str) -> bool:
-    """Whether exit code 1 is right: the machine's fault, or draws that do not meet in time."""
+    """Return whether exit code 1 is right: a limit of the file system, or no coalescence."""
     return "did not meet" in stderr or "coalesce" in stderr or "File name too long" in stderr
 
 
-def _judge_refusal(case: Case, stderr: str, stdout: str, new: set[str]) -> list[str]:
+def _check_rejection(case: Case, stderr: str, stdout: str, new: set[str]) -> list[str]:
+    """Return the faults of a rejection, which must be one line and leave no output or files."""
     faults = []
     lines = stderr.strip().splitlines()
     errors = [line for line in lines if line.startswith("Error: ")]
     if len(errors) != 1 or not lines[-1].startswith("Error: "):
-        faults.append(f"refused in other than one line: {stderr.strip()[:300]}")
+        faults.append(f"rejected with other than one line: {stderr.strip()[:300]}")
     elif len(errors[0]) > 2000:
-        faults.append(f"a line of {len(errors[0]):,} characters")
+        faults.append(f"an error message of {len(errors[0]):,} characters")
     if stdout.strip():
-        faults.append(f"refused, yet it printed {stdout[:100]!r}")
+        faults.append(f"rejected, but it printed {stdout[:100]!r}")
     if new:
-        faults.append(f"refused, yet it wrote {sorted(new)[0]}")
+        faults.append(f"rejected, but it wrote {sorted(new)[0]}")
     if case.kind == "arguments" and errors:
-        told = errors[0].lower().replace("_", "-")
-        told += told.replace(" ", "-")
+        message = errors[0].lower().replace("_", "-")
+        message += message.replace(" ", "-")
         words = [w.strip("-").lower().replace("_", "-") for w in case.words[1:]]
         known = ("model", "target", "out", "column", "table", "missing", "y holds")
-        if not any(w and w in told for w in (*words, *known)):
+        if not any(w and w in message for w in (*words, *known)):
             faults.append(f"names no argument: {errors[0]}")
     return faults
 
 
-def _judge_fit(case: Case) -> list[str]:
-    """Look at what a fit wrote: whole, readable, and good for prediction."""
+def _check_fit(case: Case) -> list[str]:
+    """Return the faults of the files that a fit wrote and of predictions with its model."""
     words = case.words
     out = Path(words[len(words) - 1 - words[::-1].index("--out") + 1])
-    found = {entry.name for entry in out.iterdir()}
-    if found - {"posterior.nc"} != _FILES:
-        return [f"partial result: {sorted(found)}"]
-    faults = _judge_predictions((out / "predictions.csv").read_text(encoding="utf-8"))
+    files = {entry.name for entry in out.iterdir()}
+    if files - {"posterior.nc"} != _FILES:
+        return [f"partial result: {sorted(files)}"]
+    faults = _check_predictions((out / "predictions.csv").read_text(encoding="utf-8"))
     if not (out / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>"):
         faults.append("partial result: report.html")
     if case.kind == "csv":
@@ -140,13 +142,14 @@ def _judge_fit(case: Case) -> list[str]:
             predict += ["--encoding", words[words.index("--encoding") + 1]]
         faults += [
             f"predict of the training table: {fault}"
-            for fault in _judge_command(Case("csv", tuple(predict), {}, "accepted"), set())[0]
+            for fault in _check_command(Case("csv", tuple(predict), {}, "accepted"), set())[0]
             if not fault.startswith("left behind")
         ]
     return faults
 
 
-def _judge_predictions(text: str) -> list[str]:
+def _check_predictions(text: str) -> list[str]:
+    """Return the faults of the probabilities and intervals in the text of predictions.csv."""
     import pandas
 
     frame = pandas.read_csv(io.StringIO(text), keep_default_na=False, na_values=[])
@@ -156,7 +159,7 @@ def _judge_predictions(text: str) -> list[str]:
     try:
         p = frame[names].to_numpy(dtype=float)
     except ValueError:
-        return ["probabilities that are no numbers"]
+        return ["probabilities that are not numbers"]
     faults = []
     if not np.all(np.isfinite(p)) or p.min() < 0 or np.any(np.abs(p.sum(axis=1) - 1) > 1e-4):
         faults.append("probabilities that do not sum to 1")
@@ -165,29 +168,31 @@ def _judge_predictions(text: str) -> list[str]:
         if f"low {g}" in frame:
             low, high = (frame[f"{end} {g}"].to_numpy(dtype=float) for end in ("low", "high"))
             if not (np.all(low <= high + 1e-6) and low.min() >= -1e-6 and high.max() <= 1 + 1e-6):
-                faults.append("an interval upside down or outside of 0..1")
+                faults.append("an interval with low above high, or outside 0..1")
     return faults
 
 
-def _judge_outside(case: Case, ran: tuple[int, str]) -> list[str]:
-    code, stdout = ran
+def _check_outside(case: Case, result: tuple[int, str]) -> list[str]:
+    """Return the differences of a run in a separate process from a result in this one."""
+    code, stdout = result
     command = [sys.executable, "-W", "default", "-m", "bayesknn", *case.words]
     try:
         again = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    except (ValueError, UnicodeError):  # a zero byte, which no shell could pass either
+    except (ValueError, UnicodeError):  # An argument has a null byte, which no shell can pass.
         return []
     if again.returncode != code:
         return [f"exit code {code} inside and {again.returncode} outside: {again.stderr[-300:]}"]
     if "Traceback" in again.stderr and "--debug" not in case.words:
         return [f"traceback outside: {again.stderr[-300:]}"]
     words = [re.sub(r'"seconds": [\d.]+', "", text).split() for text in (stdout, again.stdout)]
-    # Lines of help are as long as the terminal allows.
+    # Words are compared, not lines, because help is wrapped at the width of the terminal.
     if words[0] != words[1]:
-        return ["another output outside"]
+        return ["the output differs in a separate process"]
     return []
 
 
-def _judge_estimator(case: Case) -> list[str]:
+def _check_estimator(case: Case) -> list[str]:
+    """Fit an estimator to 24 rows of two classes, predict five, and return the faults."""
     import bayesknn
 
     rng = np.random.default_rng(0)
@@ -201,13 +206,13 @@ def _judge_estimator(case: Case) -> list[str]:
         try:
             fitted = getattr(bayesknn, case.words[0])(**parameters).fit(X, y)
             if case.words[0] == "ColumnSelector":
-                found = fitted.transform(X)
-                return [] if found.shape[0] == 24 else ["rows were lost"]
+                chosen = fitted.transform(X)
+                return [] if chosen.shape[0] == 24 else ["rows were lost"]
             p = fitted.predict_proba(X[:5])
         except bayesknn.CoalescenceError:
             return []
         except (ValueError, TypeError) as error:
-            # TypeError: as scikit-learn has it, and as a callable that cannot measure raises.
+            # scikit-learn raises TypeError for parameters, and so do metrics that are no metrics.
             if any(name in str(error) for name in parameters):
                 return []
             return [f"names no argument: {type(error).__name__}: {error}"]
@@ -230,8 +235,8 @@ def _clear(folder: Path, keep: set[str] = frozenset()) -> None:
 
 
 def describe(case: Case) -> str:
-    """Return a case on one line."""
-    told = {"words": case.words, "expect": case.expect}
+    """Return the words, expected outcome and parameters of a case as one line of JSON."""
+    fields = {"words": case.words, "expect": case.expect}
     if case.parameters:
-        told["parameters"] = {name: repr(value) for name, value in case.parameters.items()}
-    return json.dumps(told, ensure_ascii=False)
+        fields["parameters"] = {name: repr(value) for name, value in case.parameters.items()}
+    return json.dumps(fields, ensure_ascii=False)

@@ -1,5 +1,6 @@
-"""What must stay equal, for any table, classifier, options and way of calling.
+"""Invariances: results that must be equal for every table, classifier and choice of options.
 
-``cases`` draws cases, ``laws`` has the invariances, ``known`` lists the faults that a later change
-mends. ``python -m campaigns invariances`` draws thousands; the tests run a slice of fixed size.
+``cases`` draws cases. ``laws``, ``engine``, ``files``, ``relatives`` and ``nothing`` check the
+invariances that ``registry`` lists. ``known`` lists faults that are not fixed yet. ``python -m
+campaigns invariances`` draws thousands of cases; the tests run a few.
 """

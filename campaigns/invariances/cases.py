@@ -1,8 +1,8 @@
-"""Cases of the invariances: a table, a classifier and its options, drawn by Hypothesis.
+"""Strategies of cases for the invariances: a table, a classifier and its options.
 
-The options of a case are one row of a pairwise covering array: every two levels of two factors meet
-in at least one row, because faults occur where two options meet. Hypothesis draws the rest: the
-number of rows, the columns and the seed of their values.
+Most faults occur in combinations of two options. So the options of a case are a row of a pairwise
+covering array, in which every two levels of two factors occur together at least once. Hypothesis
+draws the number of rows of the table, its columns and the seed of its values.
 """
 
 from __future__ import annotations
@@ -61,23 +61,24 @@ NUMBERS, CATEGORIES = ("number", "skewed", "whole"), ("text", "ordered", "boolea
 
 
 class Case(NamedTuple):
-    """A table, the new rows, and an unfitted classifier.
+    """Training rows, new rows and an unfitted classifier.
 
     Attributes
     ----------
     options : dict of str to object
-        The row of the covering array.
+        Row of the covering array.
     frame : pandas.DataFrame
         Training rows.
     y : ndarray of shape (n,)
-        Their classes.
+        Labels of the training rows.
     new : pandas.DataFrame
-        Rows of the same columns, two of them training rows.
+        New rows with the same columns; the first two are training rows.
     classifier : estimator
+        Unfitted classifier.
     weights : ndarray of shape (n,) or None
         ``sample_weight`` of the fit.
     seed : int
-        For what an invariance draws itself.
+        Seed of random choices in the check of an invariance.
     """
 
     options: dict[str, Any]
@@ -90,19 +91,22 @@ class Case(NamedTuple):
 
     @property
     def rng(self) -> np.random.Generator:
-        """A new generator, the same at each call."""
+        """New random generator with the seed of the case."""
         return np.random.default_rng(self.seed)
 
     @property
     def frequencies(self) -> dict[Any, float]:
-        """Class frequencies of the training rows, weighted."""
+        """Weighted class frequencies of the training rows, by label."""
         classes, labels = np.unique(self.y, return_inverse=True)
         totals = np.bincount(labels, self.weights)
         return dict(zip(classes.tolist(), (totals / totals.sum()).tolist(), strict=True))
 
 
 def cover(factors: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return rows of levels in which every two levels of two factors meet, by a greedy search."""
+    """Return a pairwise covering array, found by a greedy search.
+
+    Each row has a level of every factor; any two levels of two factors are together in some row.
+    """
     missing = {
         ((one, i), (other, j))
         for one, other in combinations(factors, 2)
@@ -127,15 +131,15 @@ ROWS = [{"kind": kind, **row} for kind, factors in FACTORS.items() for row in co
 
 @st.composite
 def cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
-    """Draw a case of these options."""
+    """Draw a case with the given options."""
     seed, n_classes = draw(st.integers(0, 2**32 - 1)), options["n_classes"]
-    # Other values for each row of options, also where Hypothesis draws its simplest case.
+    # Hypothesis often draws the seed 0, so the options are part of the seed of the table.
     rng = np.random.default_rng([seed, zlib.crc32(repr(options).encode())])
     is_slow = options.get("likelihood") == "coherent" or options.get("members") == "all"
     n = draw(st.one_of(st.integers(30, 60), st.integers(61, 90 if is_slow else 300)))
     y = _draw_classes(rng, max(n, 5 * n_classes), n_classes, options["sizes"])
     kinds = draw(st.lists(st.sampled_from(_choose_kinds(options)), min_size=1, max_size=4))
-    # One column of continuous numbers keeps the distances of distinct rows apart.
+    # A column of continuous numbers avoids equal distances between distinct rows.
     if options.get("columns") != "categories":
         kinds = ["number", *kinds]
     may_lack = options["kind"] == "pooled" and draw(st.booleans())
@@ -164,7 +168,7 @@ def cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
 
 
 def _draw_classes(rng: np.random.Generator, n: int, n_classes: int, sizes: str) -> np.ndarray:
-    """Return class indices with at least four rows of each class, of a rare one exactly four."""
+    """Return class indices with at least four rows of each class, and four of a rare class."""
     y = np.arange(n) % n_classes
     least = np.arange(n) < 4 * n_classes
     if sizes == "unequal":
@@ -176,7 +180,7 @@ def _draw_classes(rng: np.random.Generator, n: int, n_classes: int, sizes: str) 
 
 def _choose_kinds(options: dict[str, Any]) -> tuple[str, ...]:
     if options.get("columns", "numbers") == "mixed" or options.get("metric") == "gower":
-        # Gower's distance compares ordered categories as others; pandas' are for the pool.
+        # Gower's distance treats ordered categories as unordered, so only the ensemble gets them.
         return NUMBERS + (CATEGORIES if options["kind"] == "pooled" else CATEGORIES[:1])
     return CATEGORIES if options.get("columns") == "categories" else NUMBERS[:2]
 
@@ -186,7 +190,7 @@ def _column(kind: str, labels: np.ndarray, rng: np.random.Generator) -> Any:
     n = len(labels)
     noisy = np.where(rng.random(n) < 0.6, labels, rng.integers(0, labels.max() + 1, n))
     if kind == "number":
-        # Six decimals: Excel files keep 15 digits of a number.
+        # Values are rounded to six decimals, because Excel files store 15 digits of a number.
         return np.round(rng.normal(size=n) + rng.choice([0.0, 0.5, 1.5]) * labels, 6)
     if kind == "skewed":
         return np.round(np.exp(rng.normal(size=n) + 0.3 * labels), 6)
@@ -209,7 +213,7 @@ def _remove_values(frame: pandas.DataFrame, rng: np.random.Generator) -> None:
 def _repeat_rows(
     frame: pandas.DataFrame, y: np.ndarray, rng: np.random.Generator, same_class: bool
 ) -> tuple[pandas.DataFrame, np.ndarray]:
-    """Append copies of some rows, of the same class or of any."""
+    """Append copies of six rows, with their labels or with random ones."""
     rows = rng.integers(0, len(frame), 6)
     labels = y[rows] if same_class else rng.permutation(y)[:6]
     frame = pandas.concat([frame, frame.iloc[rows]], ignore_index=True)

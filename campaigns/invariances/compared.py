@@ -1,4 +1,4 @@
-"""A comparison: a name, a difference, and the largest difference that is allowed."""
+"""Comparison of two results: its name, the difference and the tolerance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Tolerances: within one way of calling, between two, of new rows, after reweighting, and
-# after a change of the scale of the weights.
+# Largest absolute differences allowed: between equal calls; between calls with other types or
+# orders of input; between batches of new rows; after reweighting; after scaling the weights.
+# Smaller values would report rounding errors as faults, larger ones would hide faults.
 BITS, ROUNDING, NEW_ROWS, AFTER_REWEIGHT, WEIGHTS = 0.0, 1e-8, 1e-10, 1e-6, 1e-7
 
 
@@ -18,8 +19,9 @@ class Compared(NamedTuple):
     Attributes
     ----------
     what : str
+        Name of the comparison.
     difference, tolerance : float
-        A difference above the tolerance, or NaN, is a fault.
+        The comparison is a fault if the difference exceeds the tolerance or is NaN.
     """
 
     what: str
@@ -28,20 +30,20 @@ class Compared(NamedTuple):
 
     @property
     def is_fault(self) -> bool:
-        """Whether the difference is too large."""
+        """Whether the difference exceeds the tolerance or is NaN."""
         return not self.difference <= self.tolerance
 
 
 def compare(
     first: dict[str, Any], second: dict[str, Any], tolerance: float, change: str
 ) -> Iterator[Compared]:
-    """Yield the comparison of every answer that both have."""
+    """Yield the comparison of each named result that is in both dictionaries."""
     for name in [name for name in first if name in second]:
         yield Compared(f"{change}: {name}", find_difference(first[name], second[name]), tolerance)
 
 
 def find_difference(first: Any, second: Any) -> float:
-    """Return the largest absolute difference; infinity for other shapes or unequal objects."""
+    """Return the largest absolute difference; infinity if shapes or non-numeric values differ."""
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape:
         return np.inf

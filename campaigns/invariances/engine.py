@@ -1,4 +1,4 @@
-"""Invariances of the engine: two routes to one number, a wider prior, and what is refused."""
+"""Invariances of the engine: two algorithms for one number, a wider prior, rejected arguments."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from bayesknn.model import (
 )
 from bayesknn.posterior import auxiliary, diagnose, exchange, grid_posterior, metropolis
 from campaigns import cases as fuzz_cases
-from campaigns.fuzz import Judge
+from campaigns.fuzz import CaseRunner
 from campaigns.invariances.cases import Case, cover
 from campaigns.invariances.compared import Compared, find_difference
 from campaigns.invariances.laws import fit
 
-# Standard errors, themselves estimated from chains: a normal variable exceeds 4.4 once in 1e5.
+# Largest difference in standard errors. A normal variable exceeds 4.4 with probability 1e-5; the
+# larger bound allows for standard errors that are themselves estimated from chains.
 _ERRORS = 5.5
 
 
@@ -45,7 +46,7 @@ class Small(NamedTuple):
     options : dict of str to object
     points : ndarray of shape (n, 2)
     y : ndarray of shape (n,)
-        Class indices, each class at least twice.
+        Class indices, with at least two points in each class.
     weight : ndarray of shape (n_classes,) or None
         Class weights.
     seed : int
@@ -65,7 +66,7 @@ class Small(NamedTuple):
 
 @st.composite
 def small_graphs(draw: st.DrawFn, options: dict[str, Any]) -> Small:
-    """Draw points in the plane and labels that follow them."""
+    """Draw labels, and points in the plane whose means differ between the classes."""
     seed, n = draw(st.integers(0, 2**32 - 1)), draw(st.integers(16, 30))
     rng, n_classes = np.random.default_rng(seed), options["n_classes"]
     y = rng.permutation(np.arange(n) % n_classes)
@@ -85,7 +86,7 @@ ROUTES = cover(
 
 
 def routes(case: Small) -> Iterator[Compared]:
-    """Compare two routes to one number by the errors that they state."""
+    """Compare two algorithms for one number in units of their standard errors."""
     route, model, rng = case.options["route"], case.make_model(3), np.random.default_rng(case.seed)
     beta, k, prior = float(rng.uniform(0.2, 1.2)), int(rng.integers(1, 4)), UniformPrior(3, 2.5)
     if route in ("swendsen-wang", "gibbs", "perfect"):
@@ -143,31 +144,35 @@ def routes(case: Small) -> Iterator[Compared]:
 
 
 def _in_errors(what: str, gap: float, error: float) -> Compared:
-    # The floor is the error of quadrature, which no route states.
+    # 1e-5 is the error of quadrature, which the standard errors do not include.
     return Compared(f"{what} in errors", float(abs(gap) / max(error, 1e-5)), _ERRORS)
 
 
 def prior_range(case: Case) -> Iterator[Compared]:
-    """Compare a prior with one that reaches twice as far: the mass beyond is what may change."""
+    """Compare a prior with one of twice the range of beta or of k.
+
+    Probabilities may differ by at most the posterior probability outside the smaller range, plus a
+    numerical error.
+    """
     rng, k_max = case.rng, case.classifier.max_neighbors
     beta_max = float(rng.choice([0.5, 2.0, 8.0, 100.0]))
     given = {"prior": None, "beta_max": beta_max}
     narrow = fit(case, **given)
-    far = fit(case, **{**given, "beta_max": 2 * beta_max})
-    grid = far.grid_
+    wide = fit(case, **{**given, "beta_max": 2 * beta_max})
+    grid = wide.grid_
     beyond = float(grid.weights[grid.betas > 0.97 * beta_max].sum())
-    gap = find_difference(narrow.predict_proba(case.new), far.predict_proba(case.new))
-    # Nodes of the average are condensed, and errors of the coherent posterior are simulated.
+    gap = find_difference(narrow.predict_proba(case.new), wide.predict_proba(case.new))
+    # 5e-3 allows for the reduction of the grid to fewer nodes in prediction.
     yield Compared("beta_max", gap, beyond + 5e-3)
     if not any("beta_max" in warning for warning in narrow.diagnostics_["warnings"]):
-        yield Compared("mass beyond beta_max without a warning of it", beyond, 0.3)
-    many = fit(case, **given, max_neighbors=2 * k_max)
-    beyond = float(many.k_probabilities_[k_max:].sum())
-    gap = find_difference(narrow.predict_proba(case.new), many.predict_proba(case.new))
+        yield Compared("mass beyond beta_max without a warning about it", beyond, 0.3)
+    wide = fit(case, **given, max_neighbors=2 * k_max)
+    beyond = float(wide.k_probabilities_[k_max:].sum())
+    gap = find_difference(narrow.predict_proba(case.new), wide.predict_proba(case.new))
     yield Compared("max_neighbors", gap, beyond + 5e-3)
 
 
-# Refusal -------------------------------------------------------------------------------------
+# Rejected arguments --------------------------------------------------------------------------
 
 
 class Call(NamedTuple):
@@ -176,9 +181,9 @@ class Call(NamedTuple):
     Attributes
     ----------
     name : str
-        In ``CALLS`` of ``tests/test_public_arguments.py``.
+        Key of ``CALLS`` in ``tests/test_public_arguments.py``.
     wrong : list of (str, int)
-        Each argument, and which of its values in ``BAD``.
+        Names of the arguments, with indices of their values in ``BAD``.
     """
 
     name: str
@@ -187,10 +192,10 @@ class Call(NamedTuple):
 
 @st.composite
 def wrong_calls(draw: st.DrawFn, options: dict[str, Any]) -> Call:
-    """Draw a function, one or two of its arguments and values out of range."""
+    """Draw a public function, and values out of range for one or two of its arguments."""
     from tests.test_public_arguments import BAD, CALLS, arguments
 
-    # Each row of options has the functions of its remainder.
+    # A row of options has every N_PARTS-th function.
     names = [name for name in sorted(CALLS) if set(arguments(name)[0]) & set(BAD)]
     name = draw(st.sampled_from(names[options["part"] :: N_PARTS]))
     given = [each for each in arguments(name)[0] if each in BAD]
@@ -200,21 +205,24 @@ def wrong_calls(draw: st.DrawFn, options: dict[str, Any]) -> Call:
 
 N_PARTS = 20
 REFUSED = [{"part": part} for part in range(N_PARTS)]
-# The process that makes the calls, which a crash may end.
-_judges: list[Judge] = []
+# The separate process in which the calls run, empty before the first call.
+_runners: list[CaseRunner] = []
 
 
 def refusal(case: Call) -> Iterator[Compared]:
-    """Compare the end of a call with a ValueError of one line, or with a right answer."""
-    if not _judges:
-        _judges.append(Judge())
-        atexit.register(_judges[0].close)
-    faults = _judges[0](fuzz_cases.Case("call", (case.name, json.dumps(case.wrong))))
-    yield Compared("; ".join(faults) or "refused", len(faults), 0)
+    """Yield the number of faults of a call, which must raise a ValueError of one line."""
+    if not _runners:
+        _runners.append(CaseRunner())
+        atexit.register(_runners[0].close)
+    faults = _runners[0](fuzz_cases.Case("call", (case.name, json.dumps(case.wrong))))
+    yield Compared("; ".join(faults) or "rejected", len(faults), 0)
 
 
-def judge_call(name: str, wrong: str) -> list[str]:
-    """Make a call; return what is wrong with its end."""
+def check_call(name: str, wrong: str) -> list[str]:
+    """Return the faults of a call with arguments out of range.
+
+    A call without faults raises a ValueError of one line, or all its values are in ``ACCEPTED``.
+    """
     from tests.test_public_arguments import ACCEPTED, BAD, CALLS, arguments, run
 
     given = json.loads(wrong)

@@ -1,4 +1,4 @@
-"""Invariances of files and of the report: formats, and numbers that stand in two places."""
+"""Invariances of formats in files, and of numbers that the report and the classifier both have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from campaigns.invariances.cases import Case, cover
 from campaigns.invariances.compared import Compared, find_difference
 from campaigns.invariances.laws import fit
 
-# Formats of numbers, dates and booleans.
+# Formats in which numbers, dates, booleans and categories are written.
 _NUMBERS = {
     "plain": lambda v: f"{v:.3f}",
     "whole": lambda v: f"{v:.0f}",
@@ -42,8 +42,8 @@ _DATES = {
     "date and time": "%Y-%m-%d %H:%M",
 }
 _WORDS = {
-    "upper truth": ("TRUE", "FALSE"),
-    "lower truth": ("true", "false"),
+    "upper-case booleans": ("TRUE", "FALSE"),
+    "lower-case booleans": ("true", "false"),
     "codes": ("007", "021", "100"),
     "words": ("low", "high", "None"),
     "digits": ("1", "2", "3"),
@@ -59,13 +59,13 @@ FORMS = cover(
 
 
 class Sheet(NamedTuple):
-    """Cells of a table as they are written.
+    """Text of the cells of a table.
 
     Attributes
     ----------
     options : dict of str to str
     rows : list of list of str
-        The first holds the names of the columns.
+        Rows of cells; the first row has the names of the columns.
     """
 
     options: dict[str, Any]
@@ -74,7 +74,7 @@ class Sheet(NamedTuple):
 
 @st.composite
 def sheets(draw: st.DrawFn, options: dict[str, Any]) -> Sheet:
-    """Draw a table of three columns in these forms."""
+    """Draw a table of two feature columns in the formats of the options, and a target."""
     seed, n = draw(st.integers(0, 2**32 - 1)), draw(st.integers(30, 60))
     rng = np.random.default_rng(seed)
     columns = [_write_cells(options[name], n, rng) for name in ("form", "other")]
@@ -97,16 +97,16 @@ def _write_cells(form: str, n: int, rng: np.random.Generator) -> list[str]:
 
 
 def formats(case: Sheet) -> Iterator[Compared]:
-    """Compare rows cut out of the training file with the same rows of that file."""
+    """Compare values read from a file of a few rows with those read from the training file."""
     given: dict[str, Any] = {"missing": ["-999"]} if "sentinel" in case.options["form"] else {}
-    with tempfile.TemporaryDirectory() as place, chdir(place):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         train, kinds = _read(case.rows, case, None, **given)
         if given:
             cells = [row[0] for row in case.rows[1:]]
-            held = [cell.startswith("-999") or cell in ("", "NA", "null") for cell in cells]
+            expected = [cell.startswith("-999") or cell in ("", "NA", "null") for cell in cells]
             missing = train["first"].isna().tolist()
             yield Compared(
-                f"{case.options['form']}: missing values", find_difference(missing, held), 0.0
+                f"{case.options['form']}: missing values", find_difference(missing, expected), 0.0
             )
         n = len(case.rows) - 1
         for rows in (range(n), [0], [n // 2], [n - 1], range(n - 3, n)):
@@ -123,7 +123,10 @@ def formats(case: Sheet) -> Iterator[Compared]:
 
 
 def _read(rows: list[list[str]], case: Sheet, kinds: Any, **given: Any) -> tuple[Any, Any]:
-    """Return the columns of rows as they are read, and their kinds, which are learned once."""
+    """Write rows to a CSV file and read it; return the typed columns and their kinds.
+
+    The kinds are learned from the rows if ``kinds`` is None.
+    """
     from bayesknn.report import read_table
     from bayesknn.tables.kinds import Text, learn_kinds
 
@@ -151,7 +154,7 @@ def _find_gap(first: pandas.Series, second: pandas.Series) -> float:
 
 
 class _Tables(HTMLParser):
-    """Rows of cells, by the section they stand in; lists of sentences."""
+    """Parser of a report: rows of table cells by section of the page, and all text."""
 
     def __init__(self, page: str):
         super().__init__()
@@ -182,17 +185,17 @@ class _Tables(HTMLParser):
 
 
 def report(case: Case) -> Iterator[Compared]:
-    """Compare the numbers on the page with those of the classifier."""
+    """Compare the numbers in the report with those computed from the classifier."""
     from bayesknn.report import write_report
 
     clf = fit(case)
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "report.html"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
         write_report(clf, case.frame, case.y, out=path, compare=False)
         page = _Tables(path.read_text(encoding="utf-8"))
     labels = np.searchsorted(clf.classes_, case.y)
     p, n = clf.loo_proba_, len(labels)
-    # Rows count by their weight and by the factor that class_prior gives their class.
+    # Scores are weighted by the sample weights times the factor of class_prior for the class.
     weight = np.ones(n) if case.weights is None else case.weights
     given = getattr(case.classifier, "class_prior", None)
     if given:
@@ -212,8 +215,9 @@ def report(case: Case) -> Iterator[Compared]:
         if row[0] == "rows predicted wrong":
             yield _printed("error of the headline", row[1], 100 * wrong)
         if row[0] == "AUC":
-            truth = labels == int(np.bincount(labels)[1] <= np.bincount(labels)[0])
-            area = roc_auc_score(truth, p[:, int(truth[labels == 1].any())], sample_weight=weight)
+            is_rare = labels == int(np.bincount(labels)[1] <= np.bincount(labels)[0])
+            rare_p = p[:, int(is_rare[labels == 1].any())]
+            area = roc_auc_score(is_rare, rare_p, sample_weight=weight)
             yield _printed("AUC", row[1], area)
         if match := re.match(r"typical probability .*log-loss ([\d.]+)", row[0]):
             yield _printed("log-loss of the headline", match[1], loss)
@@ -240,7 +244,7 @@ def _find_zones(intervals: np.ndarray) -> np.ndarray:
 
 
 def _printed(what: str, shown: str, value: float) -> Compared:
-    """Compare a printed number, to its digits."""
+    """Compare the first number in a text with a value, to the digits printed."""
     match = re.search(r"[\d,]*\d(?:\.(\d+))?", shown)
     if match is None:
         return Compared(what, np.inf if np.isfinite(value) else 0.0, 0.0)

@@ -1,6 +1,6 @@
-"""Expected failures: known faults, with the reason why each is not mended yet.
+"""List of known faults that are not fixed yet.
 
-A run fails if one of them is never seen in it, because it is then mended and its line must go.
+A run fails if one of them does not occur in it, because its entry is then out of date.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 
 
 class Known(NamedTuple):
-    """A fault that is expected.
+    """An expected fault.
 
     Attributes
     ----------
     invariance : str
-        Empty for any of them.
+        Name of the invariance, empty for all of them.
     what : str
-        Part of the name of the comparison.
+        Part of the name of the failed comparison.
     reason : str
-        What is wrong, and what mends it.
+        Cause of the fault.
     applies : callable
-        Whether a case shows it.
+        Function of a case that returns whether the fault can occur in it.
     """
 
     invariance: str
@@ -34,10 +34,10 @@ def _is_bayesian(case: Any) -> bool:
     return case.options["classifier"] != "pooled"
 
 
-_OWN_CLASS = (
-    "the model's probability given all other labels: of equal classes the row's own is smaller"
+_OMISSION = (
+    "leave-one-out is biased by the omission of the row, whose class is rarer among the others"
 )
 KNOWN: tuple[Known, ...] = tuple(
-    Known("nothing to learn", f": {score}", _OWN_CLASS, _is_bayesian)
+    Known("nothing to learn", f": {score}", _OMISSION, _is_bayesian)
     for score in ("error", "AUC", "log-loss")
 )

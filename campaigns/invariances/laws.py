@@ -1,4 +1,4 @@
-"""Invariances of a fitted classifier: the same answers, however it is called or permuted."""
+"""Invariances of a fitted classifier under ways of calling, permutations and changes of units."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def fit(
     groups: Any = None,
     **changes: Any,
 ) -> Any:
-    """Return the classifier of a case, fitted to its rows but for what is given."""
+    """Return the classifier of a case, fitted to the rows of the case or to the given ones.
+
+    ``changes`` are parameters of the classifier to set first.
+    """
     clf = clone(case.classifier).set_params(**changes)
     weights = case.weights if weights is None else weights
     given = {} if weights is None else {"sample_weight": weights}
@@ -51,28 +54,28 @@ def fit(
 
 
 def describe(clf: Any, new: Any) -> dict[str, Any]:
-    """Return all answers of a fitted classifier, by name."""
+    """Return all results of a fitted classifier for its training rows and new rows, by name."""
     if not hasattr(clf, "predict_summary"):
-        return {"probabilities": clf.predict_proba(new), "left-out errors": clf.loo_errors_}
+        return {"probabilities": clf.predict_proba(new), "leave-one-out errors": clf.loo_errors_}
     summary = clf.predict_summary(new)
     return {
         "probabilities": summary.probabilities,
         "intervals": summary.intervals,
         "typicality": summary.typicality,
-        "left-out probabilities": clf.loo_proba_,
-        "left-out intervals": clf.loo_interval(),
-        "left-out log score": clf.loo_log_score_,
+        "leave-one-out probabilities": clf.loo_proba_,
+        "leave-one-out intervals": clf.loo_interval(),
+        "leave-one-out log score": clf.loo_log_score_,
         "warnings": clf.diagnostics_["warnings"],
     }
 
 
 def keep(answers: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the answers without some."""
+    """Return the results except those with the given names."""
     return {name: each for name, each in answers.items() if name not in names}
 
 
 def is_coherent(case: Case) -> bool:
-    """Whether chains are run, whose random numbers follow the order of the rows."""
+    """Return whether the fit runs Markov chains, whose draws depend on the order of the rows."""
     return case.options.get("likelihood") == "coherent"
 
 
@@ -80,17 +83,17 @@ def is_coherent(case: Case) -> bool:
 
 
 def way_of_calling(case: Case) -> Iterator[Compared]:
-    """Compare arrays, lists, frames and Dask collections, pickled and cloned classifiers."""
+    """Compare repeated calls, pickled and cloned classifiers, and other types of input."""
     clf = fit(case)
     answers = describe(clf, case.new)
     yield from compare(answers, describe(clf, case.new), BITS, "again")
     yield from compare(answers, describe(pickle.loads(pickle.dumps(clf)), case.new), BITS, "pickle")
     yield from compare(answers, describe(fit(case), case.new), BITS, "clone")
-    # Arrays and polars do not know the order of categories.
+    # Arrays and polars frames lose the order of the categories.
     if not any(isinstance(each, pandas.CategoricalDtype) for each in case.frame.dtypes):
         for name, convert in _CONVERSIONS.items():
             other = describe(fit(case, convert(case.frame)), convert(case.new))
-            # Warnings name columns.
+            # Warnings are not compared, because they contain the names of columns.
             yield from compare(answers, keep(other, "warnings"), ROUNDING, name)
     if all(each.kind == "f" for each in case.frame.dtypes):
         yield from _by_dask(case, answers)
@@ -118,7 +121,7 @@ _CONVERSIONS: dict[str, Callable] = {
 
 
 def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
-    """Compare Dask collections of one to five blocks."""
+    """Compare prediction and fit on Dask collections of one to five blocks."""
     import dask
     import dask.array
 
@@ -126,12 +129,12 @@ def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
 
     n_blocks = 1 + case.seed % 5
     X, new = case.frame.to_numpy(), case.new.to_numpy()
-    own, options = case.classifier, case.options
+    local, options = case.classifier, case.options
     with dask.config.set(scheduler="synchronous"):
         blocks = dask.array.from_array(new, chunks=(-(-len(new) // n_blocks), -1))
         p = fit(case, X).predict_proba(blocks).compute()
         yield from compare(answers, {"probabilities": p}, ROUNDING, "Dask blocks")
-        # What the classifier on Dask collections offers.
+        # The classifier for Dask collections supports only these options.
         if options["kind"] != "bayesian" or options["metric"] != "euclidean":
             return
         if options["likelihood"] == "coherent" or options["beta_max"] == "auto":
@@ -140,18 +143,19 @@ def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
             return
         parts = dask.array.from_array(X, chunks=(-(-len(X) // n_blocks), -1))
         y = dask.array.from_array(np.asarray(case.y), chunks=parts.chunks[0])
-        given = {name: getattr(own, name) for name in ("max_neighbors", "beta_max", "prior")}
-        clf = DistributedNeighborsClassifier(own.likelihood, **given, random_state=0).fit(parts, y)
+        given = {name: getattr(local, name) for name in ("max_neighbors", "beta_max", "prior")}
+        clf = DistributedNeighborsClassifier(local.likelihood, **given, random_state=0)
+        clf.fit(parts, y)
         other = {
             "probabilities": clf.predict_proba(blocks).compute(),
             "intervals": clf.predict_interval(blocks).compute(),
-            "left-out probabilities": clf.loo_proba_.compute(),
+            "leave-one-out probabilities": clf.loo_proba_.compute(),
         }
         yield from compare(answers, other, ROUNDING, "Dask: classifier")
 
 
 def command(case: Case) -> Iterator[Compared]:
-    """Compare CSV, Excel and Parquet files, the command, and what it saved."""
+    """Compare tables in CSV, Excel and Parquet files, table models and the command line."""
     from bayesknn.report import read_table
     from bayesknn.report.analysis import analyse
 
@@ -161,7 +165,7 @@ def command(case: Case) -> Iterator[Compared]:
     settings = case.classifier.get_params()
     settings["class_prior"] = settings["class_prior"] or {}
     model, results = settings.pop("likelihood", "pooled"), {}
-    with tempfile.TemporaryDirectory() as place, chdir(place):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for form in ("csv", "xlsx", "parquet"):
             _write(table, Path(f"train.{form}"))
             _write(new, Path(f"new.{form}"))
@@ -173,13 +177,14 @@ def command(case: Case) -> Iterator[Compared]:
         for form in ("xlsx", "parquet"):
             yield from compare(csv, _describe_analysis(results[form]), ROUNDING, form)
         yield from _by_table_model(case, table, results["csv"])
-        # The report takes most of the time.
+        # The command writes a report, which takes most of the time, so it runs for a third of the
+        # cases.
         if case.seed % 3 == 0:
             yield from _by_command(case, model, settings, results["csv"])
 
 
 def _by_table_model(case: Case, table: pandas.DataFrame, analysis: Any) -> Iterator[Compared]:
-    """Compare a table model that is fitted in Python to a frame and to cells of text."""
+    """Compare table models fitted in Python to a typed frame and to the text of a CSV file."""
     from bayesknn.report import TableModel, TablePreparer, read_table
 
     answers = _describe_predictions(analysis)
@@ -197,19 +202,19 @@ def _by_table_model(case: Case, table: pandas.DataFrame, analysis: Any) -> Itera
         got = {
             "probabilities": summary.probabilities,
             "intervals": summary.intervals,
-            "left-out probabilities": model.classifier_.loo_proba_,
+            "leave-one-out probabilities": model.classifier_.loo_proba_,
         }
         yield from compare(answers, got, ROUNDING, f"TableModel: {name}")
 
 
 def _describe_predictions(analysis: Any) -> dict[str, Any]:
-    names = ("probabilities", "intervals", "left-out probabilities")
+    names = ("probabilities", "intervals", "leave-one-out probabilities")
     answers = _describe_analysis(analysis)
     return {name: answers[name] for name in names}
 
 
 def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterator[Compared]:
-    """Compare what ``bayesknn fit`` and ``bayesknn predict`` write in this folder."""
+    """Compare the output of ``bayesknn fit`` and ``bayesknn predict`` in the current folder."""
     from click.testing import CliRunner
 
     from bayesknn.cli import main
@@ -227,7 +232,7 @@ def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterat
     ended = CliRunner().invoke(main, words)
     yield Compared(f"exit code: {ended.stderr[-300:]}", ended.exit_code, 0)
     written = Path("out/predictions.csv").read_text(encoding="utf-8")
-    # What the command has options for.
+    # Some settings of the classifier have no option of the command.
     options = case.options
     has_all = options.get("members", "all") == "all" and options.get("prior") is None
     if has_all and not options.get("calibrate") and options.get("class_prior_as") != "weights":
@@ -257,18 +262,22 @@ def _describe_analysis(analysis: Any) -> dict[str, Any]:
         "probabilities": analysis.test.probabilities,
         "intervals": analysis.test.intervals,
         "zones": analysis.test.zones,
-        "left-out probabilities": analysis.training.probabilities,
-        "left-out intervals": analysis.training.intervals,
+        "leave-one-out probabilities": analysis.training.probabilities,
+        "leave-one-out intervals": analysis.training.intervals,
         "warnings": analysis.warnings,
         "messages": analysis.messages,
     }
 
 
-# Own prior, weights --------------------------------------------------------------------------
+# Defaults passed explicitly, weights ----------------------------------------------------------
 
 
 def own_prior(case: Case) -> Iterator[Compared]:
-    """Compare with the prior of the fit, the frequencies of training and weights of 1."""
+    """Compare fits with a default and with the same value passed explicitly.
+
+    The values are the prior of the fit, the class frequencies of the training rows, weights of 1
+    and groups of one row.
+    """
     kind, alone = case.options["kind"], [f"row {row}" for row in range(len(case.y))]
     if kind == "pooled":
         plain = fit(case, class_prior=None)
@@ -307,7 +316,7 @@ def _posterior(clf: Any) -> dict[str, Any]:
 
 
 def scale_of_weights(case: Case) -> Iterator[Compared]:
-    """Weights times a constant are the same weights."""
+    """Compare fits with sample weights and with a multiple of them."""
     rng = case.rng
     weights = rng.uniform(0.5, 2.0, len(case.y)) if case.weights is None else case.weights
     answers = describe(fit(case, weights=weights), case.new)
@@ -320,32 +329,32 @@ def scale_of_weights(case: Case) -> Iterator[Compared]:
 
 
 def order_of_new_rows(case: Case) -> Iterator[Compared]:
-    """Compare new rows that are permuted, doubled or asked one at a time."""
+    """Compare predictions of new rows in another order, repeated and one at a time."""
     clf = fit(case)
     names = ("probabilities", "intervals", "typicality")
 
-    def ask(rows: Any) -> dict[str, Any]:
+    def predict(rows: Any) -> dict[str, Any]:
         answers = describe(clf, case.new.iloc[rows].reset_index(drop=True))
         return {name: answers[name] for name in names if name in answers}
 
-    answers = ask(range(len(case.new)))
+    answers = predict(range(len(case.new)))
     shuffled = case.rng.permutation(len(case.new))
     for change, rows in {"permuted": shuffled, "doubled": np.tile(shuffled, 2)}.items():
         wanted = {name: each[rows] for name, each in answers.items()}
-        yield from compare(wanted, ask(rows), NEW_ROWS, change)
+        yield from compare(wanted, predict(rows), NEW_ROWS, change)
     for i in range(3):
         wanted = {name: each[[i]] for name, each in answers.items()}
-        yield from compare(wanted, ask([i]), NEW_ROWS, "one at a time")
+        yield from compare(wanted, predict([i]), NEW_ROWS, "one at a time")
 
 
 def order(case: Case) -> Iterator[Compared]:
-    """Rows and named columns permuted, classes and categories renamed."""
+    """Compare fits with rows or columns in another order and with classes or categories renamed."""
     clf = fit(case)
     answers, rng = describe(clf, case.new), case.rng
     rows = rng.permutation(len(case.y))
     weights = None if case.weights is None else case.weights[rows]
     other = fit(case, case.frame.iloc[rows].reset_index(drop=True), case.y[rows], weights)
-    back = {"left-out probabilities", "left-out intervals"}
+    back = {"leave-one-out probabilities", "leave-one-out intervals"}
     got = describe(other, case.new)
     got = {name: each[np.argsort(rows)] if name in back else each for name, each in got.items()}
     yield from _compare_order(case, clf, other, answers, got, "rows permuted")
@@ -353,16 +362,17 @@ def order(case: Case) -> Iterator[Compared]:
     other = fit(case, case.frame[columns])
     got = describe(other, case.new[columns])
     yield from _compare_order(case, clf, other, answers, got, "columns permuted")
-    # The pool puts rows in an order: names decide where rows of two classes are equal in every
-    # column, or rows of two categories in every number.
+    # The ensemble sorts the rows by their values. The names of classes or categories break a tie
+    # between rows that are equal in all columns, or in all numeric columns. So renaming is compared
+    # only if there are no such ties.
     has_order = case.options["kind"] == "pooled"
     distinct = case.frame.drop_duplicates()
     if not has_order or len(case.frame.assign(y=case.y).drop_duplicates()) == len(distinct):
         yield from _rename_classes(case, clf, answers)
     texts = [name for name in case.frame if case.frame[name].dtype.kind in "OT"]
     numbers = [name for name in case.frame if case.frame[name].dtype.kind == "f"]
-    is_told_apart = bool(numbers) and not distinct.duplicated(numbers).any()
-    if texts and (not has_order or is_told_apart):
+    is_untied = bool(numbers) and not distinct.duplicated(numbers).any()
+    if texts and (not has_order or is_untied):
         renamed = {name: {f"level {g}": f"renamed {9 - g}" for g in range(8)} for name in texts}
         other = fit(case, case.frame.replace(renamed))
         got = describe(other, case.new.replace(renamed))
@@ -370,7 +380,7 @@ def order(case: Case) -> Iterator[Compared]:
 
 
 def _rename_classes(case: Case, clf: Any, answers: dict[str, Any]) -> Iterator[Compared]:
-    """Compare with classes of other names, in the opposite order."""
+    """Compare with a fit whose classes have other names, which sort in the opposite order."""
     classes = clf.classes_
     names = {name: f"renamed {9 - g}" for g, name in enumerate(classes.tolist())}
     changes = {}
@@ -386,7 +396,7 @@ def _rename_classes(case: Case, clf: Any, answers: dict[str, Any]) -> Iterator[C
 def _compare_order(
     case: Case, first: Any, second: Any, a: dict[str, Any], b: dict[str, Any], change: str
 ) -> Iterator[Compared]:
-    """Compare to rounding, or where chains are run by their stated errors."""
+    """Compare two fits up to rounding error or, with Markov chains, up to Monte Carlo error."""
     is_simulated = is_coherent(case) or case.options.get("beta_max") == "auto"
     if not is_simulated:
         yield from compare(keep(a, "warnings"), b, ROUNDING, change)
@@ -395,7 +405,7 @@ def _compare_order(
 
 
 def _within_errors(first: Any, second: Any, change: str, allowed: float = 4.5) -> Any:
-    """Compare posteriors by their stated Monte Carlo errors."""
+    """Compare E(beta) and P(k) of two fits in units of their Monte Carlo standard errors."""
     errors = np.hypot(first.diagnostics_["mcse"]["beta"], second.diagnostics_["mcse"]["beta"])
     gap = abs(first.beta_mean_ - second.beta_mean_)
     yield Compared(f"{change}: E(beta) in errors", gap / max(errors, 1e-6), allowed)
@@ -410,13 +420,13 @@ def _within_errors(first: Any, second: Any, change: str, allowed: float = 4.5) -
 
 
 def units(case: Case) -> Iterator[Compared]:
-    """Numbers times a positive constant, and plus a constant."""
+    """Compare fits to numeric columns and to their positive linear transformations."""
     answers, rng = describe(fit(case), case.new), case.rng
     frame, new = case.frame.copy(), case.new.copy()
-    # Powers of two leave equal gaps equal, which whole numbers have.
+    # Integer columns have equal differences. Only powers of two keep these exactly equal.
     factors = [0.25, 8.0] if any("whole" in name for name in frame) else [1e-3, 2.54, 1024.0]
     common = rng.choice(factors)
-    # Other metrics need one unit for all columns.
+    # With the other metrics all columns must have the same factor.
     each_column = case.options.get("metric") in (None, "gower", "mahalanobis")
     for name in frame:
         if frame[name].dtype.kind == "f":
@@ -427,9 +437,9 @@ def units(case: Case) -> Iterator[Compared]:
 
 
 def precomputed(case: Case) -> Iterator[Compared]:
-    """Distances or a sparse graph in place of points give the same posterior and probabilities."""
+    """Compare fits to points, to their distance matrix and to a sparse graph of distances."""
     clf = fit(case)
-    answers = keep(describe(clf, case.new), "intervals", "left-out intervals", "warnings")
+    answers = keep(describe(clf, case.new), "intervals", "leave-one-out intervals", "warnings")
     metric = {"euclidean": "euclidean", "manhattan": "cityblock"}[case.options["metric"]]
     X, new = case.frame.to_numpy(), case.new.to_numpy()
     distances, to_new = cdist(X, X, metric), cdist(new, X, metric)
@@ -455,4 +465,4 @@ def precomputed(case: Case) -> Iterator[Compared]:
 
 
 def _posterior_numbers(clf: Any) -> dict[str, Any]:
-    return {**keep(_posterior(clf), "diagnostics"), "left-out probabilities": clf.loo_proba_}
+    return {**keep(_posterior(clf), "diagnostics"), "leave-one-out probabilities": clf.loo_proba_}

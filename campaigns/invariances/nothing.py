@@ -1,7 +1,7 @@
-"""Labels that are independent of the columns: what is stated of them is what new rows show.
+"""Invariance of noise: leave-one-out scores are unbiased if labels do not depend on the columns.
 
-The yardstick is stratified ten-fold cross-validation of the same fit on the same rows, by whole
-groups where labels are those of groups.
+They are compared with stratified ten-fold cross-validation of the same classifier on the same rows.
+If rows are grouped, the folds consist of whole groups.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from campaigns.invariances.compared import Compared
 
-# Tables of one sample. More tables see smaller biases; each takes eleven fits.
+# Number of tables in a sample. More tables detect smaller biases; each table takes eleven fits.
 N_TABLES = 20
-# Difference of mean scores that is no fault.
+# Largest difference of mean scores that is not a fault. A smaller margin would report the bias of
+# cross-validation itself, a larger one would hide a bias of the same size.
 _MARGIN = 0.01
 _CLASSIFIERS = {
     "pseudo": BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=20, random_state=0),
@@ -39,23 +40,23 @@ NOTHING = [
 
 
 class Noise(NamedTuple):
-    """Options of a classifier, sizes of the classes, and a seed."""
+    """Options (classifier, sizes of the classes, number of tables) and a seed."""
 
     options: dict[str, Any]
     seed: int
 
 
 def noise(options: dict[str, Any]) -> st.SearchStrategy[Noise]:
-    """Draw a seed."""
+    """Return a strategy that draws a seed."""
     return st.integers(0, 2**32 - 1).map(lambda seed: Noise(options, seed))
 
 
 def nothing_to_learn(case: Noise) -> Iterator[Compared]:
-    """Compare left-out error, AUC and log-loss with cross-validation.
+    """Compare leave-one-out error rate, AUC and log-loss with those of cross-validation.
 
-    They may differ by ``_MARGIN`` and by 3 standard errors.
-
-    A sample beyond them is drawn again with four times the tables, as in ``tests/statistical.py``.
+    Each test also covers the intervals of the leave-one-out probabilities and the warning about a
+    column that the model does not fit. ``tests/statistical.py`` describes the tests: a doubtful
+    sample is repeated with four times as many tables.
     """
     from tests.statistical import rejects
 
@@ -69,18 +70,19 @@ _samples: dict[Any, np.ndarray] = {}
 
 
 def _p_value(case: Noise, name: str, n_tables: int, seed: int) -> float:
-    """Return the p-value of one statistic of a sample of tables, which all statistics share."""
+    """Return the p-value of one statistic; all statistics use the same sample of tables."""
     key = (*case.options.values(), case.seed, n_tables, seed)
     if key not in _samples:
         seeds = np.random.SeedSequence([case.seed, seed]).spawn(n_tables)
         _samples[key] = np.array([_measure(case.options, each) for each in seeds])
     error, area, loss, inside, misfit = _samples[key].T
     if name == "misfit":
-        # A column is named in at most 5 % of such tables.
+        # The warning may name a column in at most 5 % of tables of noise.
         return float(stats.binom.sf(misfit.sum() - 1, n_tables, 0.05))
     sample = {"error": error, "AUC": area, "log-loss": loss, "intervals": inside - 0.95}[name]
     if name != "intervals":
-        # Cross-validation itself is biased by about as much: it fits nine tenths of the rows.
+        # Cross-validation fits only 90 % of the rows, which biases it by up to about the margin. So
+        # a mean difference within the margin is not tested.
         sample = sample - np.clip(sample.mean(), -_MARGIN, _MARGIN)
     if np.ptp(sample) == 0:
         return float(np.all(sample >= 0) or name != "intervals")
@@ -89,7 +91,11 @@ def _p_value(case: Noise, name: str, n_tables: int, seed: int) -> float:
 
 
 def _measure(options: dict[str, Any], seed: np.random.SeedSequence) -> tuple[float, ...]:
-    """Return left-out minus cross-validated scores, the coverage, and whether a column is named."""
+    """Return the statistics of one table.
+
+    These are the differences of leave-one-out from cross-validated error rate, AUC and log-loss,
+    the coverage of the intervals, and whether a warning names a column.
+    """
     rng, is_grouped = np.random.default_rng(seed), options["sizes"] == "whole groups"
     n, clf = 60, _CLASSIFIERS[options["classifier"]]
     X = rng.normal(size=(n, 4))
@@ -97,7 +103,7 @@ def _measure(options: dict[str, Any], seed: np.random.SeedSequence) -> tuple[flo
     y = rng.permutation(np.arange(n) % n_parts == 0).astype(int)
     groups, folds = None, StratifiedKFold(10, shuffle=True, random_state=0)
     if is_grouped:
-        # Near copies of a row, with its label.
+        # Each group has two rows with one label and nearly equal values.
         groups, folds = (
             np.repeat(np.arange(n), 2),
             StratifiedGroupKFold(10, shuffle=True, random_state=0),
@@ -113,13 +119,13 @@ def _measure(options: dict[str, Any], seed: np.random.SeedSequence) -> tuple[flo
     gaps = np.subtract(_score(fitted.loo_proba_, y), _score(crossed, y))
     low, high = np.moveaxis(fitted.loo_interval(), 2, 0)
     frequency = 1 / n_parts
-    truth = np.array([1 - frequency, frequency])
-    inside = np.mean((low <= truth) & (truth <= high))
+    true_probabilities = np.array([1 - frequency, frequency])
+    inside = np.mean((low <= true_probabilities) & (true_probabilities <= high))
     return *gaps, inside, fitted.diagnostics_["misfit_column"] is not None
 
 
 def _score(p: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """Return error, AUC and log-loss."""
-    wrong = np.mean(p.argmax(axis=1) != y)
+    """Return error rate, AUC and log-loss."""
+    error = np.mean(p.argmax(axis=1) != y)
     loss = -np.mean(np.log(p[np.arange(len(y)), y]))
-    return float(wrong), float(roc_auc_score(y, p[:, 1])), float(loss)
+    return float(error), float(roc_auc_score(y, p[:, 1])), float(loss)

@@ -1,4 +1,4 @@
-"""Every invariance by name: what it checks, of which cases, and what draws them."""
+"""Registry of the invariances: the check, the options of its cases and their strategy."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from campaigns.invariances.compared import Compared
 
 
 class Invariance(NamedTuple):
-    """A law, and of which cases it holds.
+    """An invariance and the cases for which it holds.
 
     Attributes
     ----------
     check : callable
-        From a case to comparisons.
+        Function that takes a case and yields comparisons.
     rows : list of dict
-        Options of the cases.
+        Rows of options, for each of which cases are drawn.
     draw : callable
-        From options to a strategy.
+        Function that takes a row of options and returns a strategy of cases.
     size : int
-        Number of tables that a case draws itself.
+        Number of tables in a case, for those that simulate several.
     """
 
     check: Callable[[Any], Iterator[Compared]]
@@ -32,7 +32,7 @@ class Invariance(NamedTuple):
 
 
 def _rows(*kinds: str, **levels: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return the rows of these classifiers, and of these levels of some factors."""
+    """Return the rows of options with these kinds of classifier and these levels of factors."""
     chosen = [row for row in ROWS if row["kind"] in kinds]
     return [
         row for row in chosen if all(row.get(name) in wanted for name, wanted in levels.items())
@@ -40,7 +40,8 @@ def _rows(*kinds: str, **levels: tuple[Any, ...]) -> list[dict[str, Any]]:
 
 
 _MODELS, _ALL = ("bayesian", "pooled"), ("bayesian", "pooled", "classical")
-# Copies of a row are at equal distances from others; with other classes they are told apart.
+# Rows of options without duplicates of different classes. Duplicate rows have equal distances to
+# all others, so that the order of the rows decides between their classes.
 _UNTIED = [
     {**row, "rows": "distinct" if row["kind"] == "bayesian" else "duplicates"}
     for row in _rows(*_ALL)

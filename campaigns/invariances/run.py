@@ -1,4 +1,4 @@
-"""Draw cases of every invariance in two processes, shrink what fails and sum up."""
+"""Run of the invariances: draw cases in two processes, shrink failing ones, report the faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from campaigns.invariances.compared import Compared
 from campaigns.invariances.known import KNOWN
 from campaigns.invariances.registry import INVARIANCES
 
-FOUND = Path("invariances-found")
+OUTPUT = Path("invariances-found")
 
 
 class Outcome(NamedTuple):
@@ -29,13 +29,13 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     name : str
-        The invariance.
+        Name of the invariance.
     n_cases, n_comparisons : int
-        Before shrinking.
+        Numbers of cases and comparisons, without those of shrinking.
     known : Counter
-        Faults listed in ``KNOWN``, by their position in it.
+        Number of faults that each entry of ``KNOWN`` explains, by its index.
     fault : str
-        The comparisons that failed in the smallest case, empty if none did.
+        Failed comparisons of the smallest failing case, empty if no case failed.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def find_faults(name: str, case: Any) -> tuple[list[Compared], int]:
-    """Return the comparisons of a case that fail, and how many were made."""
+    """Return the failed comparisons of a case and the number of all its comparisons."""
     faults, n_comparisons = [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,7 +62,7 @@ def find_faults(name: str, case: Any) -> tuple[list[Compared], int]:
 
 
 def match_known(name: str, case: Any, fault: Compared) -> int | None:
-    """Return the position in ``KNOWN`` of what explains a fault, or None."""
+    """Return the index of the entry of ``KNOWN`` that explains a fault, or None."""
     for i, each in enumerate(KNOWN):
         if each.invariance in ("", name) and each.what in fault.what and each.applies(case):
             return i
@@ -70,13 +70,13 @@ def match_known(name: str, case: Any, fault: Compared) -> int | None:
 
 
 def run_row(name: str, row: int, n_cases: int, seed: int, shrink: bool = True) -> Outcome:
-    """Draw cases of one row of options."""
+    """Draw and check cases of one row of options."""
     options = INVARIANCES[name].rows[row]
     known: Counter[int] = Counter()
     counts, last = [0, 0], [None, ""]
     has_failed = False
 
-    # Hypothesis' simplest case comes first: a row of its own is enough for other values.
+    # The row is part of the seed, so that rows have different cases.
     @hypothesis.seed(seed * 1000 + row)
     @settings(
         max_examples=n_cases,
@@ -96,7 +96,7 @@ def run_row(name: str, row: int, n_cases: int, seed: int, shrink: bool = True) -
             known.update(set(positions) - {None})
         unknown = [fault for fault, i in zip(faults, positions, strict=True) if i is None]
         if unknown:
-            has_failed, last[:] = True, [case, "\n".join(map(_say, unknown))]
+            has_failed, last[:] = True, [case, "\n".join(map(_describe, unknown))]
         assert not unknown
 
     try:
@@ -106,13 +106,13 @@ def run_row(name: str, row: int, n_cases: int, seed: int, shrink: bool = True) -
     return Outcome(name, *counts, known, "")
 
 
-def _say(fault: Compared) -> str:
-    return f"{fault.what}: {fault.difference:.3g}, allowed {fault.tolerance:g}"
+def _describe(fault: Compared) -> str:
+    return f"{fault.what}: difference {fault.difference:.3g}, allowed {fault.tolerance:g}"
 
 
 def _write(name: str, row: int, case: Any, fault: str) -> str:
-    """Write a case to ``invariances-found``; return what is wrong with it."""
-    folder = FOUND / name / str(row)
+    """Write a failing case to ``invariances-found``; return its folder and its faults."""
+    folder = OUTPUT / name / str(row)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fault.txt").write_text(f"{fault}\n\n{case}\n", encoding="utf-8")
     (folder / "case.pickle").write_bytes(pickle.dumps(case))
@@ -122,7 +122,13 @@ def _write(name: str, row: int, case: Any, fault: str) -> str:
 def run(
     n_cases: int = 2000, seed: int = 0, only: str = "", show: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Draw cases of every invariance, or of those whose name holds a text; return the summary."""
+    """Check cases of all invariances, or of those whose name contains ``only``.
+
+    Returns
+    -------
+    dict
+        Numbers of cases, comparisons and faults of each invariance, and the faults.
+    """
     names = [name for name in INVARIANCES if only in name]
     tasks = []
     for name in names:
@@ -132,7 +138,7 @@ def run(
     outcomes: list[Outcome] = []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, context, max_tasks_per_child=100) as pool:
-        # Rows of all invariances take turns, so that a fault shows early.
+        # Tasks are sorted by row, so that every invariance starts early and its faults show early.
         futures = [pool.submit(run_row, *task) for task in sorted(tasks, key=lambda task: task[1])]
         for future in as_completed(futures):
             outcomes.append(future.result())
@@ -143,7 +149,10 @@ def run(
 
 
 def sum_up(outcomes: list[Outcome], names: list[str]) -> dict[str, Any]:
-    """Return cases, comparisons and faults of every invariance; a known fault must be seen."""
+    """Return the numbers of cases, comparisons and faults of each invariance, and the faults.
+
+    An entry of ``KNOWN`` that explains no fault counts as a fault, because it is out of date.
+    """
     table = {
         name: {
             "cases": sum(each.n_cases for each in outcomes if each.name == name),
@@ -154,10 +163,10 @@ def sum_up(outcomes: list[Outcome], names: list[str]) -> dict[str, Any]:
         for name in names
     }
     seen = sum((each.known for each in outcomes), Counter())
-    mended = [
+    outdated = [
         f"{each.invariance}: {each.what!r} no longer fails: remove it from KNOWN"
         for i, each in enumerate(KNOWN)
         if each.invariance in ("", *names) and not seen[i]
     ]
-    faults = [each.fault for each in outcomes if each.fault] + mended
+    faults = [each.fault for each in outcomes if each.fault] + outdated
     return {"invariances": table, "faults": faults}

@@ -1,1 +1,1 @@
-"""A small part of the campaigns."""
+"""Tests that run a small part of each campaign."""

@@ -1,4 +1,4 @@
-"""A small part of ``make faults``."""
+"""Tests that run a small part of ``make faults``."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def fits(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults") / "fit"
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patched:
-        # Put back what is replaced there.
+        # FitFaults replaces render_report. Patching it here first restores it after the tests.
         patched.setattr("bayesknn.report.page.render_report", None)
         yield FitFaults(folder, np.random.default_rng(0))
 
@@ -29,7 +29,7 @@ def test_a_full_disk_leaves_the_earlier_result(fits):
 
 @pytest.mark.mutant
 def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
-    """The mutant: whoever writes takes the place at once, and leaves what it has when it ends."""
+    """A mutant writes to the result folder itself and leaves an incomplete result there."""
     from contextlib import contextmanager
 
     @contextmanager
@@ -43,10 +43,10 @@ def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
     assert any("neither old nor new" in fault for fault in fits.faults)
 
 
-# The mutant above is noticed every day; kills and pairs meet the same code at other moments.
+# This test is slow. The mutant above covers the same code in every run of the tests.
 @pytest.mark.slow
-def test_fits_in_trouble_leave_all_or_nothing(tmp_path):
-    """In a process of its own: a browser's event loop would hear Ctrl-C, too."""
+def test_interrupted_fits_leave_all_or_nothing(tmp_path):
+    """The script runs in a separate process, because a browser's event loop handles Ctrl-C too."""
     script = """
 import signal, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What fuzzing has found before, and cases of each kind: few here, thousands in `make fuzz`."""
+"""Tests of stored cases of earlier faults and of new random cases; `make fuzz` draws thousands."""
 
 import os
 import time
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from campaigns import fuzz
 from campaigns.cases import POOLED, Case, fit_words
 from campaigns.fuzz import keep
-from campaigns.verdicts import describe, judge
+from campaigns.verdicts import describe, find_faults
 
-# Parts of the examples of a property: tables are the slowest. `make fuzz` draws thousands.
+# Number of cases of each kind, relative to the number of examples of the Hypothesis profile. The
+# slowest kind has the smallest number.
 PARTS = {"csv": 0.08, "model": 0.25, "arguments": 0.12, "estimator": 0.3}
 
 
@@ -23,23 +24,24 @@ def drawing():
 
 
 @pytest.fixture(scope="module")
-def judge_case():
-    with closing(fuzz.Judge()) as judge_case:
-        yield judge_case
+def run_case():
+    with closing(fuzz.CaseRunner()) as run_case:
+        yield run_case
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("case", fuzz.corpus(), ids=lambda case: f"{case.kind}-{case.expect}")
-def test_what_was_found_once_stays_mended(case, tmp_path):
-    assert judge(case, tmp_path) == [], describe(case)
+def test_earlier_faults_stay_fixed(case, tmp_path):
+    assert find_faults(case, tmp_path) == [], describe(case)
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_cases_of_each_kind(drawing, judge_case, kind):
+def test_cases_of_each_kind(drawing, run_case, kind):
     is_campaign = settings().max_examples >= 1000
     n_examples = max(round(PARTS[kind] * settings().max_examples), 1)
 
-    # The same cases each time but in `make fuzz`: a discovery is no reason to refuse a change.
+    # The cases are the same in every run, so that a change is not rejected for an unrelated fault.
+    # Only `make fuzz` draws new ones.
     @settings(
         max_examples=n_examples,
         derandomize=not is_campaign,
@@ -48,9 +50,9 @@ def test_cases_of_each_kind(drawing, judge_case, kind):
     @given(data=st.data())
     def look(data):
         case = data.draw(drawing[kind])
-        # A real process runs one in sixty as well, and must say the same.
+        # One case in sixty is run in a separate process too, whose output must be the same.
         outside = data.draw(st.integers(0, 59)) == 59
-        faults = judge_case(case, outside=outside)
+        faults = run_case(case, outside=outside)
         assert faults == [], keep(case)
 
     look()
@@ -58,33 +60,33 @@ def test_cases_of_each_kind(drawing, judge_case, kind):
 
 def test_help_is_the_same_in_a_process_of_its_own(tmp_path):
     case = Case("arguments", ("predict", "--help"), {}, "accepted")
-    assert judge(case, tmp_path, outside=True) == []
+    assert find_faults(case, tmp_path, outside=True) == []
 
 
-def test_the_judge_sees_faults(tmp_path, monkeypatch):
-    """Each kind of fault, made on purpose, is a verdict."""
+def test_faults_are_found(tmp_path, monkeypatch):
+    """Each kind of fault is made on purpose and must be described."""
     table = (fuzz.CORPUS / "model.csv").read_bytes()
     sound = Case("csv", fit_words(*POOLED), {"t.csv": table}, "accepted")
-    (fault,) = judge(sound._replace(expect="refused"), tmp_path)
-    assert fault == "not refused: exit code 0"
-    (fault,) = judge(sound._replace(files={"t.csv": b"a,b\n1,2\n"}), tmp_path)
-    assert "refused though sound: Error: t.csv: there is no column 'y'" in fault
+    (fault,) = find_faults(sound._replace(expect="refused"), tmp_path)
+    assert fault == "not rejected: exit code 0"
+    (fault,) = find_faults(sound._replace(files={"t.csv": b"a,b\n1,2\n"}), tmp_path)
+    assert "rejected although valid: Error: t.csv: there is no column 'y'" in fault
     with monkeypatch.context() as patched:
         patched.setattr("bayesknn.report.analysis.analyse", lambda *_, **__: 1 / 0)
-        faults = judge(sound, tmp_path)
+        faults = find_faults(sound, tmp_path)
         assert any(fault.startswith("internal error") for fault in faults)
     with monkeypatch.context() as patched:
         patched.setattr("bayesknn.report.folder.write_results", lambda *_: None)
-        assert any(fault.startswith("partial result") for fault in judge(sound, tmp_path))
+        assert any(fault.startswith("partial result") for fault in find_faults(sound, tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr("bayesknn.report.folder._remove", lambda entry: None)
         patched.setattr("shutil.rmtree", lambda *_, **__: None)
-        faults = judge(sound._replace(expect="either", files={"t.csv": b"a\n"}), tmp_path)
+        faults = find_faults(sound._replace(expect="either", files={"t.csv": b"a\n"}), tmp_path)
         assert any(fault.startswith("left behind: .out.partial") for fault in faults)
 
 
 def _serve_stops(pipe, folder):
-    """Stand in for a process that a case ends, that never ends, or that hardly ever runs."""
+    """Act as a process that crashes, hangs or gets little CPU time, depending on the case."""
     word = pipe.recv()[0].words[0]
     if word == "crash":
         os.abort()
@@ -101,13 +103,13 @@ def _serve_stops(pipe, folder):
 
 
 @pytest.mark.slow
-def test_crashes_and_hangs_are_verdicts(monkeypatch):
+def test_crashes_and_hangs_are_faults(monkeypatch):
     monkeypatch.setattr(fuzz, "_serve", _serve_stops)
-    look = fuzz.Judge()
+    run_case = fuzz.CaseRunner()
     try:
-        assert look(Case("csv", ("crash",)))[0].startswith("crash: the process ended with")
-        assert look(Case("csv", ("hang",)), timeout=1.0) == ["hang: nothing for 1 s"]
-        assert look(Case("csv", ("loop",)), timeout=1.0) == ["hang: nothing for 1 s"]
-        assert look(Case("csv", ("starved",)), timeout=3.0) == []
+        assert run_case(Case("csv", ("crash",)))[0].startswith("crash: the process ended with")
+        assert run_case(Case("csv", ("hang",)), timeout=1.0) == ["hang: no answer for 1 s"]
+        assert run_case(Case("csv", ("loop",)), timeout=1.0) == ["hang: no answer for 1 s"]
+        assert run_case(Case("csv", ("starved",)), timeout=3.0) == []
     finally:
-        look.close()
+        run_case.close()

@@ -1,4 +1,4 @@
-"""A slice of the invariances, of fixed size: `make invariances` draws thousands of cases."""
+"""Tests of the invariances on a few cases each; `make invariances` draws thousands."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from campaigns.invariances.nothing import Noise, nothing_to_learn
 from campaigns.invariances.registry import INVARIANCES
 from campaigns.invariances.run import match_known, run_row, sum_up
 
-# Number of rows of options of each invariance. More rows find more and cost about half a second
-# each, those of the command three seconds, calls that are refused next to nothing.
+# Number of rows of options that are tested for each invariance, 5 by default. More rows find more
+# faults. A row takes about half a second, a row of "command" three seconds, one of "refusal" little.
 N_ROWS = {"command": 2, "format": 21, "groups": 2, "report": 3, "refusal": 20, "prior range": 15}
 
 
@@ -24,7 +24,7 @@ def test_a_slice_holds(name):
 
 @pytest.mark.parametrize(("classifier", "n_tables"), [("pooled", 16), ("pseudo", 6)])
 def test_nothing_to_learn_from_few_tables(classifier, n_tables):
-    """Few tables of noise, and four times as many if they look odd."""
+    """The test uses few tables of noise, and four times as many if their p-value is small."""
     case = Noise({"classifier": classifier, "sizes": "equal", "n_tables": n_tables}, 0)
     faults = [each for each in nothing_to_learn(case) if each.is_fault]
     assert [each for each in faults if match_known("nothing to learn", case, each) is None] == []
@@ -36,13 +36,13 @@ def test_every_two_levels_of_two_factors_meet(kind):
     rows = cover(factors)
     for one in factors:
         for other in factors:
-            met = {(row[one], row[other]) for row in rows}
+            pairs = {(row[one], row[other]) for row in rows}
             if one != other:
-                assert len(met) == len(factors[one]) * len(factors[other])
+                assert len(pairs) == len(factors[one]) * len(factors[other])
     assert len(rows) < 30
 
 
-def test_a_known_fault_that_is_mended_fails_the_run(monkeypatch):
+def test_a_known_fault_that_no_longer_occurs_fails_the_run(monkeypatch):
     from campaigns.invariances import run
     from campaigns.invariances.known import Known
 

@@ -1,4 +1,4 @@
-"""The listed mutants can be made, and the tests that are meant to notice them are there."""
+"""Test that every listed mutant applies to the source and that its tests exist."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from campaigns.mutant_list import MUTANTS
 from campaigns.mutants import ROOT
 
 
-def test_mutants_apply_once_and_their_tests_are_there():
+def test_mutants_apply_once_and_their_tests_exist():
     for name, n in Counter(mutant.name for mutant in MUTANTS).items():
         assert n == 1, name
     for mutant in MUTANTS:

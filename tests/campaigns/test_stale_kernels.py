@@ -1,4 +1,4 @@
-"""Machine code does not outlive the helpers that were compiled into it."""
+"""Test that cached kernels are deleted when a function compiled into them changes."""
 
 import os
 import subprocess
@@ -34,18 +34,19 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
     (package / "__init__.py").touch()
 
     def write(step, move, offset, other=1):
-        # _probe imports _between, which imports _helper: two steps away.
+        # _probe imports _between, which imports _helper, so the helper is an indirect import.
         (package / "_helper.py").write_text(HELPER.format(step=step, move=move))
         between = "from bayesknn._helper import (\n    _move, STEP,\n)\n"
         (package / "_between.py").write_text(between)
         (package / "_inner.py").write_text(f"OFFSET = {offset}\n")
         (package / "_other.py").write_text(f"NOTHING = {other}\n")
         (package / "_probe.py").write_text(PROBE)
-        # numba takes a file for new by its time: here only what it imports is.
+        # numba compares the modification time of the kernel's own file. It is constant here, so
+        # that only forget_stale_kernels can make the kernel compile again.
         os.utime(package / "_probe.py", (1, 1))
         return forget_stale_kernels(package)
 
-    # Kernels lie beside their sources, unless numba is told otherwise.
+    # Without this variable numba writes its cache next to the sources.
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
 
     def run():
@@ -54,7 +55,7 @@ def test_an_edit_of_an_imported_module_is_noticed(tmp_path):
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            # Bytecode counts as new by its second and size alone: edits here are faster.
+            # Python would use stale bytecode, because it compares file times in whole seconds.
             env=environment | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
         )
         assert done.returncode == 0, done.stderr

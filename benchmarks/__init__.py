@@ -1,1 +1,1 @@
-"""Speed targets, each measured as a ratio against something in the same run."""
+"""Benchmarks with speed targets, each a ratio to a reference measured in the same run."""

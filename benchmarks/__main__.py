@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [name ...]``; exits 1 if a target was missed."""
+"""Command line of the benchmarks: ``python -m benchmarks [name ...]``."""
 
 import importlib
 import pkgutil
@@ -9,12 +9,12 @@ from benchmarks.harness import Report
 
 
 def main(names: list[str]) -> int:
-    """Run ``bench_<name>`` for each name, or all of them."""
+    """Run ``bench_<name>`` for each name, or all benchmarks; return 1 if a target was missed."""
     available = [m.name for m in pkgutil.iter_modules(benchmarks.__path__)]
     known = sorted(name.removeprefix("bench_") for name in available if name.startswith("bench_"))
     unknown = set(names) - set(known)
     if unknown:
-        print(f"no benchmark called {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+        print(f"unknown benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(known)}")
         return 2
     report = Report()
     for name in names or known:

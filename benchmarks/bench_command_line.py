@@ -1,7 +1,7 @@
-"""What a person waits for at the command line, beside the imports that no fit can do without.
+"""CPU times of commands, relative to the import of their main dependencies.
 
-Seconds of processor time of a fresh process, the fastest of several: a busy machine makes them
-longer, and the yardstick as well, which is why the ratio stands beside them.
+Each time is the shortest CPU time of several new processes. A busy machine makes both the command
+and the imports slower, so that the target is a ratio of the two.
 """
 
 import os
@@ -14,14 +14,14 @@ import numpy as np
 
 _YARDSTICK = ("-c", "import sklearn.neighbors, pandas")
 _REPEATS = 4
-# Python's own cache is one of those that are warm, whatever the shell says.
+# The processes write bytecode, even if the shell forbids it, because all caches must be filled.
 _ENVIRONMENT = {
     name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
 }
 
 
 def _seconds(arguments, folder):
-    """Processor time of a Python process; a file that is not there is an error, as it should be."""
+    """Return the CPU time in seconds of a Python process, whatever its exit code."""
     command = [sys.executable, *arguments]
     before = os.times()
     subprocess.run(command, cwd=folder, env=_ENVIRONMENT, capture_output=True, check=False)
@@ -43,7 +43,7 @@ def _write(path, n):
 def run(report):
     report.section("Command line: seconds of one core in a fresh process, caches warm")
     fit = ("-m", "bayesknn", "fit", "t.csv", "--target", "y", "--force", "--out", "out")
-    # With how many times the yardstick's time each may take.
+    # Arguments of each command, and the largest ratio of its time to that of the imports.
     cases = {
         "import bayesknn": (("-c", "import bayesknn"), 0.3),
         "import bayesknn; BayesianKNeighborsClassifier().fit": (
@@ -67,7 +67,7 @@ def run(report):
         for repeat in range(_REPEATS + 1):
             for what, words in commands.items():
                 seconds = _seconds(words, folder)
-                if repeat:  # the first fills the caches
+                if repeat:  # The first run fills the caches.
                     best[what] = min(best[what], seconds)
     yardstick = best["yardstick"]
     for what, (_, at_most) in cases.items():

@@ -1,4 +1,4 @@
-"""The same fit in memory and on a Dask cluster of two processes, on the same two cores."""
+"""Times of a fit in memory and on a Dask cluster of two processes, both on two cores."""
 
 import time
 from pathlib import Path
@@ -41,7 +41,9 @@ def run(report: Report) -> None:
             Client(cluster) as client,
         ):
             few = da.from_array(X[:2000], chunks=(500, P)), da.from_array(y[:2000], chunks=500)
-            DistributedNeighborsClassifier(**options).fit(*few)  # compiled kernels are read
+            DistributedNeighborsClassifier(**options).fit(
+                *few
+            )  # This fit loads the compiled kernels.
             data = da.from_array(X, chunks=(rows, P)), da.from_array(y, chunks=rows)
             before = sum(client.run(cpu_seconds).values()) + time.process_time()
             start = time.perf_counter()

@@ -1,7 +1,7 @@
-"""What is paid once: kernels are read from the disk cache, or compiled if they are not there.
+"""Times of the first call: loading kernels from the cache on disk, and compiling them.
 
-numba's events tell what is compiled. Compilers differ as much as processors, so that the seconds
-stand beside those of NumPy's sort, compiled by numba in the same process.
+numba's events record which functions are compiled. Because compilers and processors differ, the
+target is a ratio to the time in which numba compiles NumPy's sort in the same process.
 """
 
 import json
@@ -64,7 +64,7 @@ predict = listen(lambda: clf.predict_interval(ripley.X_test))
 sort = listen(lambda: numba.njit(lambda values: np.sort(values))(np.ones(3)))
 print(json.dumps([fit, predict, sort]))
 """
-# Classifiers, and how many times the sort's seconds the fit may compile for.
+# Classifiers, with the largest ratio of compilation time of a fit to that of the sort.
 _CLASSIFIERS = {
     "BayesianKNeighborsClassifier(random_state=0)": 15.0,
     "PooledNeighborsClassifier(random_state=0)": 12.0,

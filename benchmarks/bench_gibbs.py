@@ -1,8 +1,9 @@
-"""Gibbs against plain C on Ripley's graph.
+"""Speed of the Gibbs sampler on Ripley's graph, against loops in plain C.
 
-Three times the textbook loop was wanted: it is 2.8 to 5.2 times here, and was 1.8 on another
-machine at k = 125, where gcc adds up long lists in vectors and a flip costs a pass over as many
-neighbours. More would need another layout for large k.
+The original goal was three times the speed of the textbook loop. Measured were 2.8 to 5.2 times on
+one machine, and 1.8 on another at k = 125. There gcc vectorises the sums over long neighbour lists,
+while a changed label costs an update of as many neighbours. A higher speed at large k would need
+another memory layout.
 """
 
 import numpy as np

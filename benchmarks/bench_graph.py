@@ -1,4 +1,4 @@
-"""The neighbour graph and its queries against scikit-learn, on the same cores."""
+"""Times of the neighbour graph and of its queries, against scikit-learn and faiss."""
 
 import time
 from collections.abc import Callable
@@ -27,13 +27,13 @@ def clock(function: Callable[[], object]) -> float:
 
 
 def scikit_learn(points: np.ndarray, algorithm: str) -> None:
-    # The point itself is among scikit-learn's neighbours: 101 for the 100 others.
+    # scikit-learn returns the point itself as a neighbour, so 101 neighbours include 100 others.
     neighbors = NearestNeighbors(n_neighbors=101, algorithm=algorithm, n_jobs=N_JOBS)
     neighbors.fit(points).kneighbors(points)
 
 
 def compare_graphs(report: Report, p: int, algorithms: tuple[str, ...]) -> None:
-    """Time a large graph; each run takes seconds to a minute, so once or twice must do."""
+    """Time the graph of 100,000 points; one or two runs, because each takes up to a minute."""
     points = mixture(100_000, p)
     ours = [clock(lambda: NeighborGraph.from_points(points, 100, n_jobs=N_JOBS))]
     theirs = {name: clock(lambda name=name: scikit_learn(points, name)) for name in algorithms}
@@ -48,11 +48,11 @@ def compare_graphs(report: Report, p: int, algorithms: tuple[str, ...]) -> None:
 
 
 def compare_products(report: Report, n: int, p: int) -> None:
-    """Time a graph in many dimensions by CPU seconds of one thread, against faiss's flat index."""
+    """Compare the CPU time of a graph in many dimensions with faiss's flat index, on one thread."""
     try:
         import faiss
     except ImportError:
-        report.note(f"exact graph, n = {n}, p = {p}: needs faiss-cpu (extra 'ann') to compare with")
+        report.note(f"exact graph, n = {n}, p = {p}: not measured, needs faiss-cpu (extra 'ann')")
         return
     points = mixture(n, p)
     single = points.astype(np.float32)
@@ -83,7 +83,10 @@ def compare_products(report: Report, n: int, p: int) -> None:
 
 
 def compare_queries(report: Report, name, points, labels, new, k, target) -> None:
-    """Time the class counts of every k, both ways, against one k of scikit-learn, one way."""
+    """Time class counts of forward and reverse neighbours at every k.
+
+    The reference is scikit-learn's prediction, which counts forward neighbours at one k.
+    """
     graph = NeighborGraph.from_points(points, k)
     classifier = KNeighborsClassifier(n_neighbors=k).fit(points, labels)
     times = interleave(
@@ -94,7 +97,7 @@ def compare_queries(report: Report, name, points, labels, new, k, target) -> Non
         repeats=9,
     )
     report.line(
-        f"counts of every k, both ways: {name} ({1e3 * times['counts']:.1f} ms)",
+        f"forward and reverse counts at every k: {name} ({1e3 * times['counts']:.1f} ms)",
         times["counts"] / times["predict_proba"],
         at_most=target,
         against="scikit-learn's KNeighborsClassifier.predict_proba at k = k_max, 1 job each",
@@ -102,11 +105,12 @@ def compare_queries(report: Report, name, points, labels, new, k, target) -> Non
 
 
 def run(report: Report) -> None:
-    """Print every line of this benchmark."""
+    """Measure graphs and queries."""
     report.section("Neighbour graph")
-    # Compiled before the clock starts.
+    # This call compiles the kernels before anything is timed.
     NeighborGraph.from_points(mixture(500, 3), 10)
-    # In so few dimensions "auto" is scikit-learn's KD-tree, which at p = 10 is slower than brute.
+    # scikit-learn's "auto" uses a KD-tree in so few dimensions. At p = 10 its brute-force search is
+    # faster, so both are timed.
     compare_graphs(report, 10, ("auto", "brute"))
     compare_graphs(report, 2, ("auto",))
     NeighborGraph.from_points(mixture(3000, 100), 10)

@@ -1,8 +1,8 @@
-"""The posterior of (beta, k) by quadrature around the mode curve: Ripley's data, then as n grows.
+"""Times and memory of the posterior of (beta, k) by quadrature, on Ripley's data and as n grows.
 
-Half the processor time stands beside the clock: what two idle cores would take at best, whatever
-else the machine is doing. Targets are about growth, memory and errors; how long the fit takes
-beside a grid search is in ``bench_classifier``.
+Half the CPU time is printed next to the elapsed time, as the least time on two idle cores. The
+targets concern growth with n, memory and errors; ``bench_classifier`` compares the time of a fit
+with that of a grid search.
 """
 
 import time
@@ -25,7 +25,7 @@ N_JOBS = 2
 
 
 def mixture(n: int, n_dims: int) -> CoherentLikelihood:
-    """Two overlapping classes, each with two centres."""
+    """Return the likelihood of points of two overlapping classes, each with two centres."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(4, n_dims)) * (1.0 if n_dims == 2 else 0.8)
     component = rng.integers(4, size=n)
@@ -34,10 +34,9 @@ def mixture(n: int, n_dims: int) -> CoherentLikelihood:
 
 
 def measure(likelihood: CoherentLikelihood) -> tuple[float, float, int]:
-    """Wall-clock seconds, processor seconds and peak memory in bytes of one posterior.
+    """Return the elapsed time and CPU time in seconds and the peak memory in bytes of a posterior.
 
-    Counting memory slows a run of few points, so those run once more for it, after the first run
-    has compiled what it needs.
+    Tracing memory slows down a run with few points, so that such a run is timed without it first.
     """
     prior = UniformPrior(likelihood.k_max, BETA_MAX)
     is_short = likelihood.graph.n_points < 100_000
@@ -70,31 +69,31 @@ def time_ripley(report: Report) -> None:
             wall.append(time.perf_counter() - start[0])
             cpu.append(time.process_time() - start[1])
     report.line("median of 5 seeds", float(np.median(wall)), "s")
-    report.line("half its processor time", float(np.median(cpu)) / 2, "s")
+    report.line("half of the CPU time", float(np.median(cpu)) / 2, "s")
     report.line("E beta, last seed", posterior.beta_mean, "", against="1.457 (independent value)")
     report.line("E k, last seed", posterior.k_mean, "", against="15.0 (independent value)")
 
 
 def time_growth(report: Report) -> None:
-    report.section(f"As n grows: k_max = {K_MAX}, graph given, 2 threads, with the evidence")
+    report.section(f"Growth with n: k_max = {K_MAX}, without the graph, 2 threads, with evidence")
     memory, work = {}, {}
     cases = ((250, 2), (1000, 2), (10_000, 2), (10_000, 10), (100_000, 2), (100_000, 10))
     for n, n_dims in cases:
         wall, cpu, peak = measure(mixture(n, n_dims))
         work[n, n_dims] = cpu
         report.line(f"n = {n:,}, {n_dims}-D", wall, "s")
-        report.line(f"n = {n:,}, {n_dims}-D, half its processor time", cpu / 2, "s")
+        report.line(f"n = {n:,}, {n_dims}-D, half of the CPU time", cpu / 2, "s")
         memory[n, n_dims] = peak / (4 * n * K_MAX)
-    for (n, n_dims), share in memory.items():
+    for (n, n_dims), ratio in memory.items():
         report.line(
-            f"peak memory taken at n = {n:,}, {n_dims}-D",
-            share,
+            f"peak memory at n = {n:,}, {n_dims}-D",
+            ratio,
             at_most=6.0 if n >= 10_000 else None,
             against="the neighbour lists, n * k_max numbers of 4 bytes",
         )
     for n_dims in (2, 10):
         report.line(
-            f"growth of processor time from n = 1e4 to 1e5, {n_dims}-D",
+            f"growth of CPU time from n = 1e4 to 1e5, {n_dims}-D",
             work[100_000, n_dims] / work[10_000, n_dims],
             at_most=30.0,
             against="10 if it is linear in n",
@@ -102,14 +101,14 @@ def time_growth(report: Report) -> None:
         report.line(
             f"growth of memory from n = 1e4 to 1e5, {n_dims}-D",
             10 * memory[100_000, n_dims] / memory[10_000, n_dims],
-            # From 20,000 points on there is a copy of the lists in an order for the caches.
+            # From 20,000 points on, a copy of the lists is sorted for better use of the caches.
             at_most=15.0,
             against="10 if it is linear in n * k_max",
         )
 
 
 def five_classes(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Five classes that overlap, of which chains of labels are slow."""
+    """Return points and labels of five overlapping classes, for which label chains mix slowly."""
     if n == 5000:
         return make_blobs(5000, centers=5, cluster_std=3.0, random_state=2)
     rng = np.random.default_rng(5)
@@ -133,7 +132,7 @@ def time_classes(report: Report) -> None:
                 )
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         report.line(f"n = {n:,}", wall, "s")
-        report.line(f"n = {n:,}, half its processor time", cpu / 2, "s")
+        report.line(f"n = {n:,}, half of the CPU time", cpu / 2, "s")
         first, second = (fitted.k_probabilities_ for fitted in fits)
         error = np.hypot(*(fitted.k_probabilities_error_ for fitted in fits))
         report.line(

@@ -1,9 +1,9 @@
-"""Interpolation of log Z in beta: the table's spline against Hermite polynomials.
+"""Errors of interpolations of log Z in beta: the spline of the table and Hermite polynomials.
 
-All interpolations are judged by exact log Z, at an equal number of sweeps. The Hermite polynomials
-go through log Z at chosen beta with the slopes there, E[S_k] / k, and the quintic ones with the
-curvatures Var[S_k] / k^2 too (Bazahica et al., arXiv 2603.29436). log Z comes from the chains of
-the table, or for few chosen beta from the slopes by the trapezium rule with end correction.
+All are compared with exact log Z, with equal numbers of sweeps. A cubic Hermite polynomial matches
+log Z and its slope E[S_k] / k at chosen beta; a quintic one also matches the curvature
+Var[S_k] / k^2 (Bazahica et al., arXiv 2603.29436). The values of log Z come from the chains of the
+table; with few chosen beta they are computed from the slopes by the corrected trapezium rule.
 """
 
 import numpy as np
@@ -53,16 +53,16 @@ def compare(report: Report, name: str, model: BoltzmannModel, k: int) -> None:
             errors.setdefault(what, []).append(curve - exact)
     table = float(np.sqrt(np.mean(np.square(errors["the table's spline"]))))
     report.line("the table's spline", table, "", against=f"exact; {n_sweeps} sweeps, last seed")
-    for what, found in list(errors.items())[1:]:
-        ratio = float(np.sqrt(np.mean(np.square(found)))) / table
+    for what, gaps in list(errors.items())[1:]:
+        ratio = float(np.sqrt(np.mean(np.square(gaps)))) / table
         report.line(what, ratio, against="the table's spline")
 
 
 def interpolate(path: Path, k: int) -> dict[str, np.ndarray]:
-    """Return log Z through its values at the chains of a path, with slopes and curvatures."""
+    """Return cubic and quintic Hermite interpolations of log Z at the chains of a path, by name."""
     (pairs,) = path.phases
     betas = np.array([pair.beta for pair in pairs])
-    # The last chains stand beyond beta_max.
+    # The largest beta of the chains exceeds beta_max, so BETAS lies within their range.
     values = path.curves[k](betas, slice(1))[0]
     slopes = np.array([pair.mean(k) / k for pair in pairs])
     bends = np.array([pair.variance(k) / k**2 for pair in pairs])
@@ -77,7 +77,7 @@ def interpolate(path: Path, k: int) -> dict[str, np.ndarray]:
 def choose(
     model: BoltzmannModel, seeds: np.random.SeedSequence, k: int, n_nodes: int, n_sweeps: int
 ) -> np.ndarray:
-    """Return log Z from chains at evenly spaced beta alone, which make so many sweeps in all."""
+    """Return log Z at BETAS from chains at ``n_nodes`` equally spaced beta, ``n_sweeps`` in all."""
     betas = np.linspace(0.0, BETA_MAX, n_nodes)
     with Simulation(model, seeds, n_jobs=1) as simulation:
         pairs = [simulation.pair(Setting.at(b, k), [k], (at,)) for at, b in enumerate(betas)]

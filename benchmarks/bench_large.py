@@ -1,7 +1,7 @@
-"""A million points on one machine: fit, memory, and predictions in blocks.
+"""Times and memory with a million points on one machine: fit, and prediction in blocks.
 
-Each fit has an interpreter of its own, so that its peak memory is its own. Half the processor time
-stands beside the clock: what two idle cores would take at best, whatever else the machine does.
+The fit runs in a separate process, so that its peak memory can be measured. Half the CPU time is
+printed next to the elapsed time, as the least time on two idle cores.
 """
 
 import json
@@ -14,8 +14,8 @@ from benchmarks.harness import Report
 
 N, P, K = 1_000_000, 10, 50
 N_NEW = (25_000, 100_000)
-# How often the processor time of a tenth of the points a fit may take. The tree skips less and less
-# in ten dimensions: 23 times was seen.
+# Largest ratio of the CPU time of a fit to that with a tenth of the points. The ratio exceeds 10,
+# because the tree search in ten dimensions excludes a smaller part of the points; 23 was measured.
 GROWTH = 40
 
 _ONE = """
@@ -31,7 +31,7 @@ def fit(n):
     clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=K, n_jobs=2, random_state=0)
     return clf.fit(*mixture(n, P))
 
-# On enough points for the tree.
+# This fit compiles; it has enough points to use the tree search.
 fit(2000).predict_proba(mixture(100, P)[0])
 few = time.process_time()
 fit(N // 10)
@@ -40,19 +40,19 @@ data = mixture(N, P)
 wall, cpu = time.perf_counter(), time.process_time()
 clf = BayesianKNeighborsClassifier("pseudo", max_neighbors=K, n_jobs=2, random_state=0)
 clf.fit(*data)
-found = dict(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu, few=few, peak=peak())
-found["predict"] = []
+result = dict(wall=time.perf_counter() - wall, cpu=time.process_time() - cpu, few=few, peak=peak())
+result["predict"] = []
 for m in N_NEW:
     new = mixture(m, P, seed=1)[0]
     start = time.process_time()
     clf.predict_proba(new)
-    found["predict"].append((m, time.process_time() - start, peak()))
-print(json.dumps(found))
+    result["predict"].append((m, time.process_time() - start, peak()))
+print(json.dumps(result))
 """
 
 
 def mixture(n: int, p: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ten clouds of three classes, a tenth of the labels at random."""
+    """Return points of ten normal clouds in three classes, with 10 % of the labels at random."""
     centres = np.random.default_rng(0).normal(0.0, 2.0, size=(10, p))
     rng = np.random.default_rng(seed)
     cloud = rng.integers(10, size=n)
@@ -65,10 +65,10 @@ def run(report: Report) -> None:
     command = [sys.executable, "-c", _ONE]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     fit = json.loads(done.stdout)
-    what = f"fit, exact neighbours; half the processor time is {fit['cpu'] / 2:.0f} s"
+    what = f"fit, exact neighbours; half of the CPU time is {fit['cpu'] / 2:.0f} s"
     report.line(what, fit["wall"], "s")
     report.line(
-        "processor time of the fit", fit["cpu"] / fit["few"], at_most=GROWTH,
+        "CPU time of the fit", fit["cpu"] / fit["few"], at_most=GROWTH,
         against=f"n = {N // 10:,}, {fit['few']:.1f} s",
     )  # fmt: skip
     report.line(
@@ -78,7 +78,7 @@ def run(report: Report) -> None:
         against="points and neighbour lists",
     )
     for m, cpu, peak in fit["predict"]:
-        report.line(f"{m:,} predictions, processor time each", 1e6 * cpu / m, "us")
+        report.line(f"{m:,} predictions, CPU time of each", 1e6 * cpu / m, "us")
         report.line(
             f"peak memory with {m:,} predictions",
             peak / fit["peak"],

@@ -1,4 +1,4 @@
-"""The likelihoods of (beta, k): every k at once at large n, and one value at a time for chains."""
+"""Times of the likelihoods of (beta, k): maxima for all k at large n, and single values."""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -13,7 +13,7 @@ N_CALLS = 2000
 
 
 def mixture(n: int, n_classes: int) -> tuple[NeighborGraph, np.ndarray]:
-    """Overlapping normal classes in the plane, each with two centres."""
+    """Return graph and labels of overlapping normal classes in the plane, with two centres each."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(2 * n_classes, 2))
     component = rng.integers(2 * n_classes, size=n)
@@ -22,7 +22,7 @@ def mixture(n: int, n_classes: int) -> tuple[NeighborGraph, np.ndarray]:
 
 
 def run(report: Report) -> None:
-    report.section("Pseudo-likelihood: its maximum for every k <= 100, graph given")
+    report.section("Maximum of the pseudo-likelihood for every k <= 100, without the graph")
     for n_classes in (2, 4):
         seconds = {}
         for n in (10_000, 100_000):
@@ -48,18 +48,16 @@ def run(report: Report) -> None:
             against="the neighbour lists",
         )
 
-    report.section(
-        "One value of log f(y | beta, k) on Ripley's data (n = 250), as chains ask for it"
-    )
+    report.section("One value of log f(y | beta, k) on Ripley's data (n = 250), as chains need it")
     ripley = load_ripley()
     graph = NeighborGraph.from_points(ripley.X_train, k_max=125)
     narrow = NeighborGraph.from_points(ripley.X_train, k_max=5)
     labels = np.asarray(ripley.y_train)
     fields = graph.counts(labels, 2, 53).astype(float)
-    own = np.take_along_axis(fields, labels[:, None], axis=1).sum()
+    observed = np.take_along_axis(fields, labels[:, None], axis=1).sum()
 
     def by_numpy(beta, k):
-        return beta / k * own - logsumexp(beta / k * fields, axis=1).sum()
+        return beta / k * observed - logsumexp(beta / k * fields, axis=1).sum()
 
     calls = {
         "pseudo-likelihood": (PseudoLikelihood(graph, labels).log_density, 53),
@@ -85,5 +83,5 @@ def run(report: Report) -> None:
             f"{name} ({1e6 * seconds_each / N_CALLS:.1f} us)",
             seconds_each / reference,
             at_most=0.5,
-            against="numpy's logsumexp of the pseudo-likelihood, on class counts that are ready",
+            against="the pseudo-likelihood by scipy's logsumexp, from given class counts",
         )

@@ -1,4 +1,4 @@
-"""Perfect draws: against the paper's single-site coupling, over (beta, G), and as n grows."""
+"""Times of perfect draws: against the paper's coupling, over (beta, G) and as n grows."""
 
 import time
 
@@ -13,8 +13,8 @@ from bayesknn.model import BoltzmannModel
 from bayesknn.paper.perfect_sampling import perfect_labels_by_sites
 from benchmarks.harness import Report, interleave
 
-# (k, beta) and milliseconds a draw on another machine: single-site, bonds with two and with four
-# classes.
+# k, beta and the times of a draw on another machine in milliseconds: coupling of labels with two
+# classes, coupling of bonds with two and with four classes.
 CELLS = [
     (13, 1.0, 0.20, 0.19, 0.15),
     (13, 1.45, 4.8, 0.55, 0.61),
@@ -37,13 +37,13 @@ def run(report: Report) -> None:
 
 
 def _drawer(graph, beta, k, n_classes, n_draws, draw=perfect_labels):
-    """Draws that cost the same in every run: the key is fixed."""
+    """Return a function that makes the same draws at every call."""
     model = BoltzmannModel(graph, n_classes)
     return lambda: draw(model, beta, k, n_draws=n_draws, key=KEY)
 
 
 def _compare_couplings(report, graph) -> None:
-    report.section("Perfect draws on Ripley's graph: bonds against single sites, two classes")
+    report.section("Perfect draws on Ripley's graph: coupled bonds against coupled labels, G = 2")
     for k, beta, n_draws, target in ((13, 1.0, 400, None), (13, 1.45, 200, 8), (53, 1.3, 20, None)):
         seconds = interleave(
             {
@@ -53,7 +53,7 @@ def _compare_couplings(report, graph) -> None:
             repeats=5,
         )
         report.line(
-            f"times faster by bonds, k={k}, beta={beta}",
+            f"speed of coupled bonds, k={k}, beta={beta}",
             seconds["sites"] / seconds["bonds"],
             at_least=target,
             against=f"single-site coupling from the past, {1e3 * seconds['sites'] / n_draws:.3g} ms"
@@ -127,7 +127,7 @@ def _grow(report) -> None:
 
 
 def _core_seconds(function) -> float:
-    """Time on the core: draws take one thread, and the machine may be shared."""
+    """Return the CPU time in seconds; draws use one thread, and the machine may be shared."""
     start = time.thread_time()
     function()
     return time.thread_time() - start

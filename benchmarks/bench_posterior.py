@@ -1,4 +1,4 @@
-"""The law of (beta, k): chains that draw labels, by each sampler of the labels."""
+"""Times of chains on (beta, k) that draw labels, with each sampler of the labels."""
 
 import math
 import time
@@ -19,7 +19,7 @@ from bayesknn.posterior.mcmc.runner import run_chains
 from benchmarks.harness import Report, interleave
 
 BETA_MAX, K_MAX = 4.0, 125
-# Moves that take about as long with each sampler.
+# Numbers of moves that take about the same time with each sampler.
 N_MOVES = {"swendsen-wang": 6000, "perfect": 1000, "gibbs": 300}
 N_ITERATIONS = 50_000
 START = (math.log(1.45 / (BETA_MAX - 1.45)), 14)

@@ -1,9 +1,9 @@
-"""The pool on wide tables and many classes, and what its own trees save.
+"""Times and memory of the ensemble on wide tables and many classes, and times of its trees.
 
-Processor times of one thread are compared with RandomForestClassifier(300) on the same rows in the
-same run, in a process of its own for each shape: the peak of memory is of that shape alone. The
-pool's trees are compared with scikit-learn's at the same settings on tables of few rows, where the
-pool needs six fits: seconds, and the log-loss of new rows.
+CPU times of one thread are compared with RandomForestClassifier(300) on the same rows. Each shape
+of table is measured in a separate process, so that its peak memory can be measured. The trees of
+the ensemble are compared with scikit-learn's at the same settings, on a table of few rows and with
+six fits, as the ensemble needs them: CPU time, and log-loss on new rows.
 """
 
 import json
@@ -40,7 +40,7 @@ with threadpool_limits(1):
         found += [seconds, peak / 2**20]
 print(json.dumps(found))
 """
-# Rows, columns and classes, and how many forests a fit may take.
+# Rows, columns, classes, and the largest ratio of the time of a fit to that of the forest.
 _SHAPES = (
     (1_000, 10, 2, 2.5),
     (1_000, 216, 10, 12),
@@ -48,7 +48,8 @@ _SHAPES = (
     (2_000, 2, 50, 20),
     (5_000, 20, 200, 60),
 )
-# The pool's fits of each kind, and rows of the table on which trees are compared.
+# Number of fits of each kind of tree in the ensemble, and rows of the table on which trees are
+# compared.
 _N_FITS, _TREE_ROWS = 6, 300
 
 
@@ -111,7 +112,7 @@ def _compare_trees(report: Report) -> None:
 
 
 def draw(n: int, p: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw normal classes: apart in the plane, or different in about 20 columns."""
+    """Draw normal classes whose means differ in two columns, or in about 20 columns."""
     rng = np.random.default_rng([n, p, n_classes])
     y = np.concatenate([np.repeat(np.arange(n_classes), 2), rng.integers(n_classes, size=n)])[:n]
     if p == 2:

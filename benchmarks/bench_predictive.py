@@ -1,4 +1,4 @@
-"""Prediction: class probabilities against scikit-learn's kNN, memory, cost against draws."""
+"""Times and memory of prediction: against scikit-learn, and as draws and points grow in number."""
 
 import subprocess
 import sys
@@ -17,8 +17,9 @@ from benchmarks.harness import Report, interleave
 
 K_MAX = 125
 
-# Peak memory of predicting, in a process of its own, above what it held before. It first predicts
-# a few points, which builds what every later prediction shares; then Linux forgets the peak.
+# Code of a separate process that prints the additional peak memory of a prediction. It predicts a
+# few points first, which allocates everything that later predictions share, and then resets the
+# peak that Linux records.
 MEMORY = """
 import gc
 import pathlib
@@ -119,7 +120,7 @@ def measure_draws(report: Report) -> None:
     posterior = grid_posterior(PseudoLikelihood(graph, ripley.y_train), beta_max=4.0)
     functions, sizes = {}, (2_000, 20_000, 200_000)
     for n_draws in sizes:
-        # The same k, so that the query is the same.
+        # The draws of k have equal ranges, so that every rule searches equally many neighbours.
         beta, k = posterior.sample(n_draws, random_state=1)
         nodes = PosteriorNodes.from_draws(beta, np.clip(k, 30, 80))
         predictive = Predictive(model, ripley.y_train, nodes)

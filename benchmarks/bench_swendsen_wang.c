@@ -1,6 +1,6 @@
-/* The textbook Swendsen-Wang sweep: a coin for every agreeing edge, union-find, fresh colours.
+/* Textbook Swendsen-Wang sweep: one random number for every agreeing edge, union-find, new classes.
 
-   neighbors[r * n + i] is the neighbour of i at rank r + 1. */
+   neighbors[r * n + i] is the (r + 1)-th nearest neighbour of i. */
 
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""Swendsen-Wang: the cost of a sweep whatever k, against the textbook loop in C, and as n grows."""
+"""Times of Swendsen-Wang sweeps: as k grows, against a textbook loop in C, and as n grows."""
 
 import ctypes
 import itertools
@@ -43,9 +43,10 @@ def sweeps(
     n_sweeps: int,
     class_weight: np.ndarray | None = None,
 ) -> Callable[[], None]:
-    """Return a function that makes ``n_sweeps`` more sweeps of one chain."""
+    """Return a function that runs ``n_sweeps`` more sweeps of one chain."""
     model = BoltzmannModel(graph, n_classes, class_weight)
-    # Never the same numbers twice, or the branch predictor learns them.
+    # Each call uses new random numbers. With the same ones the branch predictor of the processor
+    # would learn the branches, and the time would be too short.
     keys = itertools.cycle(spawn_keys(1, 10_000))
     labels = swendsen_wang_labels(model, beta, k, key=next(keys))[0][0]
 
@@ -106,7 +107,9 @@ def textbook_sweeps(library, graph, k, beta, n_classes, n_sweeps) -> Callable[[]
         library.swendsen_wang_textbook(
             n, n_classes, ctypes.c_double(beta), k, *arrays, n_sweeps, ctypes.c_uint64(next(seed))
         )
-        assert labels.max() < n_classes  # keeps the arrays alive
+        assert (
+            labels.max() < n_classes
+        )  # This use keeps the arrays from being freed before the call.
 
     return more
 
@@ -124,7 +127,7 @@ def list_settings(report: Report, graph: NeighborGraph) -> None:
 
 
 def compare_draws(report: Report) -> None:
-    report.section("sample_labels without information: a draw costs its sweeps, not n k")
+    report.section("sample_labels without information: time of a draw by k")
     graph = mixture_graph(2_000, 500)
 
     def draws(k, return_info=False):
@@ -180,24 +183,24 @@ def grow(report: Report) -> None:
     per_site = {}
     for n in (10**3, 10**4, 10**5, 10**6):
         graph = mixture_graph(n, 20)
-        # Short runs and many of them, since a shared machine interrupts the long ones.
+        # Many short runs are timed, because other processes would interrupt long ones.
         n_sweeps = max(10, 10**5 // n)
         more = sweeps(graph, 20, 1.5, 2, n_sweeps)
         seconds = interleave({"sweep": more}, 100 if n < 10**6 else 20)["sweep"] / n_sweeps
         report.line(
-            f"a site of a sweep at n = {n:.0e} ({seconds * 1e3:.3g} ms a sweep)",
+            f"time of a sweep for each site at n = {n:.0e} ({seconds * 1e3:.3g} ms a sweep)",
             seconds / n * 1e9,
             "ns",
         )
         per_site[n] = seconds / n
     report.line(
-        "a site of a sweep at n = 1e5", per_site[10**5] / per_site[10**3],
+        "time of a sweep for each site at n = 1e5", per_site[10**5] / per_site[10**3],
         at_most=4.0, against="n = 1e3, which fits the cache",
     )  # fmt: skip
 
 
 def mixture_graph(n: int, k_max: int) -> NeighborGraph:
-    """Build the graph of two Gaussian clouds in the plane."""
+    """Return the graph of points in two normal clouds in the plane."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n, 2)) + 2.0 * rng.integers(0, 2, n)[:, None]
     return NeighborGraph.from_points(points, k_max)

@@ -1,7 +1,7 @@
-"""Where a person waits: products of conditionals with the default K, files, beta_max.
+"""Times of fits with products of conditionals, beta_max and chains; sizes of model files.
 
-Processor time of one thread, the fastest of several, beside scikit-learn's search for the same
-neighbours; a file beside the points and labels in it.
+Times are the shortest CPU times of one thread over several runs, relative to the time of a
+neighbour search. The size of a model file is relative to that of its points and labels.
 """
 
 import time
@@ -21,7 +21,7 @@ from benchmarks.harness import Report
 
 
 def mixture(n: int, p: int = 2, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping normal classes, each with two centres."""
+    """Return points and labels of overlapping normal classes with two centres each."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(2 * n_classes, p))
     component = rng.integers(2 * n_classes, size=n)
@@ -38,7 +38,7 @@ def cpu(function, repeats: int = 1) -> float:
 
 
 def measure_products(report: Report) -> None:
-    report.section("Products of conditionals, default K, graph and leave-one-out included")
+    report.section("Products of conditionals, default K, including graph and leave-one-out")
     for n in (1_000, 5_000, 10_000):
         X, y = mixture(n)
         for likelihood in ("pseudo", "holmes-adams"):
@@ -57,7 +57,7 @@ def measure_files(report: Report) -> None:
 
     report.section("A saved model (skops), 5,000 x 20 in three classes")
     X, y = mixture(5_000, 20, 3)
-    # The pool keeps the points of each of its metrics.
+    # The ensemble has a higher target, because it stores the points in each of its metrics.
     for model, at_most in (
         (BayesianKNeighborsClassifier("pseudo", random_state=0), 4.0),
         (PooledNeighborsClassifier(random_state=0), 15.0),
@@ -92,7 +92,7 @@ def measure_chains(report: Report) -> None:
     def run(n_draws: int) -> float:
         schedule = {"n_chains": 1, "n_warmup": 0, "n_draws": n_draws, "thin": 1}
         with warnings.catch_warnings():
-            # So few draws cannot mix; only their time is of interest.
+            # So few draws give a warning about mixing, which is irrelevant for their time.
             warnings.simplefilter("ignore", MixingWarning)
             return cpu(lambda: exchange(likelihood, prior, random_state=0, **schedule))
 
@@ -104,11 +104,11 @@ def measure_chains(report: Report) -> None:
     start = time.perf_counter()
     grid_posterior(likelihood, UniformPrior(200, 4.0), random_state=0, n_jobs=2)
     seconds = time.perf_counter() - start
-    report.line("coherent, n = 1e5, K = 200, 2 threads, by the clock", seconds, "s")
+    report.line("coherent, n = 1e5, K = 200, 2 threads, elapsed time", seconds, "s")
 
 
 def run(report: Report) -> None:
-    """Print every line of this benchmark."""
+    """Measure fits, files, beta_max and chains."""
     measure_products(report)
     measure_files(report)
     measure_beta_max(report)

@@ -1,9 +1,9 @@
-"""Interleaved timing and one line per target.
+"""Interleaved timing, and a report with one line for each measurement.
 
-The machine is shared and noisy, so what is compared is run in turn, several times over, and the
-ratio of the fastest times is reported. A target is a ratio to something measured in the same run,
-with a margin of a third or more over what was seen, so that it holds on another machine. Seconds
-and bytes are shown without one.
+The machine is shared and noisy. Therefore the functions to be compared run in turn, several times,
+and the ratio of their shortest times is reported. A target is a bound on a ratio to something
+measured in the same run. It is at least a third above the measured ratio, so that it holds on other
+machines. Times in seconds and sizes in bytes have no targets.
 """
 
 import gc
@@ -15,9 +15,9 @@ from rich.console import Console
 
 
 def interleave(functions: dict[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
-    """Seconds of the fastest of ``repeats`` runs of each function, run in turn.
+    """Return the shortest time in seconds of ``repeats`` runs of each function, run in turn.
 
-    Every function is called once before the clock starts, so compilation does not count.
+    Every function is called once before it is timed, so that compilation is not included.
     """
     for function in functions.values():
         function()
@@ -33,18 +33,18 @@ def interleave(functions: dict[str, Callable[[], object]], repeats: int = 5) -> 
 
 @dataclass
 class Report:
-    """Prints a line per measurement and remembers the targets that were missed."""
+    """Printed report of the measurements, and a list of the missed targets."""
 
     console: Console = field(default_factory=lambda: Console(width=110, highlight=False))
     missed: list[str] = field(default_factory=list)
 
     def section(self, title: str) -> None:
-        """Start a group of lines."""
+        """Print the title of a group of measurements."""
         self.console.print(f"\n[bold]{title}[/bold]")
 
-    def note(self, words: str) -> None:
-        """Print what could not be measured, and why."""
-        self.console.print(f"{'':30}{words}", soft_wrap=True)
+    def note(self, text: str) -> None:
+        """Print a line without a number, such as the reason why something was not measured."""
+        self.console.print(f"{'':30}{text}", soft_wrap=True)
 
     def line(
         self,
@@ -56,10 +56,14 @@ class Report:
         at_most: float | None = None,
         against: str = "",
     ) -> None:
-        """Print one measurement; with ``at_least`` or ``at_most`` it is a target, and a ratio."""
+        """Print a measurement.
+
+        With ``at_least`` or ``at_most`` it has a target. It must then be a ratio, and ``against``
+        must name its reference.
+        """
         is_target = at_least is not None or at_most is not None
         if is_target and not (unit == "x" and against):
-            raise ValueError(f"{what}: a target is a ratio to something that is named")
+            raise ValueError(f"{what}: a target needs the unit 'x' and a reference in against=")
         if at_least is not None:
             verdict, target = value >= at_least, f">= {at_least:g}"
         elif at_most is not None:

@@ -1,10 +1,10 @@
-/* What the Gibbs samplers are measured against: two-class chains in plain C.
+/* Two-class Gibbs chains in plain C, the references for the speed of the library's sampler.
 
-   gibbs_naive_* is the textbook loop. points[starts[i] .. starts[i + 1]) are the ends of the
-   directed edges that touch i, a mutual neighbour standing there twice.
+   gibbs_naive_* is the textbook loop. points[starts[i] .. starts[i + 1]) are the forward and reverse
+   neighbours of i; a point that is both is listed twice.
 
-   gibbs_lists does what the library does, with the same tables: `slots` are positions in a table of
-   thresholds for 64 random bits, and a change of label moves the neighbours' slots. */
+   gibbs_lists uses the algorithm and the tables of the library: slots[i] is the index of the
+   threshold of point i for 64 random bits, and a changed label changes the slots of its neighbours. */
 
 #include <math.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static inline double next_uniform(uint64_t *state)
     return (double)(next_bits(state) >> 11) * 0x1p-53;
 }
 
-/* Which label type is faster depends on the machine and on k, so there are two. */
+/* The loop is compiled for two types of labels, because the faster one depends on machine and k. */
 #define DEFINE_NAIVE(NAME, LABEL)                                                                  \
     void NAME(int n, double beta, int k, const int *starts, const int *points, LABEL *labels,      \
               int n_sweeps, uint64_t seed)                                                         \

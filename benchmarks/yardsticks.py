@@ -1,4 +1,4 @@
-"""Gibbs chains in plain C, compiled when asked for, and their Python handles."""
+"""Gibbs chains in plain C, compiled by gcc and called through ctypes."""
 
 import ctypes
 import subprocess
@@ -15,7 +15,7 @@ FLAGS = ["-O3", "-march=native"]
 
 
 def compile_yardsticks() -> ctypes.CDLL:
-    """Compile ``yardsticks.c`` into ``benchmarks/build`` and load it."""
+    """Compile ``yardsticks.c`` into ``benchmarks/build`` and return the loaded library."""
     build = HERE / "build"
     build.mkdir(exist_ok=True)
     library = build / "yardsticks.so"
@@ -28,9 +28,9 @@ def compile_yardsticks() -> ctypes.CDLL:
 def c_chains(
     library: ctypes.CDLL, graph: NeighborGraph, beta: float, k: int, n_sweeps: int
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Two-class chains in C, by name, each a function that runs from the same labels.
+    """Return functions that run two-class chains in C from the same labels, by name.
 
-    The incremental ones make ``n_sweeps`` sweeps, the naive ones a fifth of that.
+    The chain with incremental counts runs ``n_sweeps`` sweeps, the naive chains a fifth of that.
     """
     n = graph.n_points
     start = np.random.default_rng(0).integers(0, 2, n)

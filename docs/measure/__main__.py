@@ -1,10 +1,11 @@
-"""Measure what the pages say: ``python docs/measure`` fills ``docs/_generated``.
+"""Measurement of all numbers in the documentation: ``python docs/measure``.
 
-A page's numbers are in ``numbers.json``, by name; its tables and figures are files beside it.
-``python docs/measure NAME`` makes one of the measurements that are kept in the repository again
-(``benchmarks``, ``clients``, ``first_use``, ``groups``, ``interval_coverage``, ``prediction``,
-``autogluon``, ``scaling``, ``max_neighbors``, ``left_out``, ``verdicts``),
-or renews the README's pictures and measured passages (``readme``).
+It writes to ``docs/_generated``: ``numbers.json`` has the numbers of all pages by name, and tables
+and figures are separate files. Long measurements are not part of it. Their results are stored in
+the repository, and ``python docs/measure NAME`` repeats one of them (``benchmarks``, ``clients``,
+``first_use``, ``groups``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``,
+``max_neighbors``, ``left_out``, ``verdicts``). ``python docs/measure readme`` updates the figures
+and measured passages of the README.
 """
 
 import json
@@ -18,7 +19,7 @@ OUT = Path(__file__).parent.parent / "_generated"
 
 
 def main(names: list[str]) -> None:
-    """Run what was asked for, or all that a build needs."""
+    """Repeat the named measurements; without names measure everything that a build needs."""
     import clients
     import command_line
     import comparison
@@ -43,7 +44,7 @@ def main(names: list[str]) -> None:
     import start
     import verdicts
 
-    once = {
+    writers = {
         "benchmarks": speeds.write,
         "clients": clients.write,
         "first_use": first_use.write,
@@ -58,7 +59,7 @@ def main(names: list[str]) -> None:
         "readme": readme.write,
     }
     for name in names:
-        once[name]()
+        writers[name]()
     if names:
         return
     OUT.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""Libraries of others around the classifiers: ``make clients`` records what works, this lists it.
+"""Table of other libraries that work with the classifiers, from the records of ``tests/clients``.
 
-``python docs/measure clients`` runs ``tests/clients`` and writes ``clients.json``, which is kept in
-the repository; it needs the libraries of the extra ``clients``.
+``python docs/measure clients`` runs these tests and writes ``clients.json``, which is stored in the
+repository. It needs the libraries of the extra ``clients``.
 """
 
 import json
@@ -16,29 +16,29 @@ from kept import HERE, ROOT, describe_age, describe_measurement
 
 FILE = HERE / "clients.json"
 NAMES = {"bayesian": "Bayesian", "pooled": "pool", "classical": "classical", "": "one of them"}
-# Libraries that are not in the extra, and why. The page has a section on MLflow, tried by hand.
+# Libraries that are not tested, with the reason. The page describes a manual test of MLflow.
 NOT_TRIED = {
     "dalex": "requires pandas 2",
     "mlflow": "requires 60 further packages; see below",
     "alibi": "requires TensorFlow",
     "torchcp": "requires PyTorch",
-    "yellowbrick": "takes none of the classifiers of scikit-learn 1.9 for a classifier",
+    "yellowbrick": "does not recognise classifiers of scikit-learn 1.9",
     "dice-ml": "requires XGBoost and LightGBM",
 }
 
 
 def write() -> None:
-    """Run the tests and keep their records."""
+    """Run the tests and store their records."""
     about = describe_measurement()
     command = [sys.executable, "-m", "pytest", "-q", "-m", "client", ROOT / "tests" / "clients"]
-    # A client that fails is a line of the page, too.
+    # check=False, because a library that fails is shown in the table too.
     subprocess.run(command, env=os.environ | {"CLIENTS_RECORD": str(FILE)}, check=False)
-    found = json.loads(FILE.read_text())
-    FILE.write_text(json.dumps({"measured": about, **found}, indent=1) + "\n")
+    records = json.loads(FILE.read_text())
+    FILE.write_text(json.dumps({"measured": about, **records}, indent=1) + "\n")
 
 
 def write_table() -> str:
-    """Return a row for each case: library, version, classifiers that work, and those that fail."""
+    """Return a table of the cases: library, version, and classifiers that work or fail."""
     records = json.loads(FILE.read_text())["records"]
     case = itemgetter("library", "version", "tried")
     lines = ["| library | version | tried | works with | fails with |", "|---|---|---|---|---|"]
@@ -59,7 +59,7 @@ def write_table() -> str:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table for the page."""
+    """Write the table and return the numbers of the text."""
     (out / "clients.md").write_text(write_table())
     not_tried = "; ".join(f"{name} ({why})" for name, why in NOT_TRIED.items())
     measured = json.loads(FILE.read_text())

@@ -1,4 +1,4 @@
-"""The help of every command, for the command-line reference."""
+"""Page with the help of every command, for the command-line reference."""
 
 from pathlib import Path
 
@@ -20,6 +20,6 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _show(command: click.Command, context: click.Context) -> str:
-    # As wide as a block of the page at 1,200 pixels.
+    # 62 characters fit the width of a code block on a page of 1,200 pixels.
     context.max_content_width = context.terminal_width = 62
     return f"## `{context.command_path}`\n\n```text\n{command.get_help(context)}\n```\n"

@@ -1,9 +1,8 @@
-"""The pool against what users would pick instead: test log-loss on data that need no download.
+"""Comparison of the ensemble with other methods by test log-loss, on data that need no download.
 
-``python docs/measure prediction`` writes ``prediction.json``, from which the documentation makes
-its tables and ``python docs/measure readme`` the README's lines and picture, in some twenty
-minutes. Data are cut or drawn by seeds that are fixed beforehand, and every method is tuned on the
-training rows alone, as a user would.
+``python docs/measure prediction`` writes ``prediction.json`` in about twenty minutes. The tables of
+the documentation and the passages and figure of the README are made from it. Seeds of simulated
+data and of splits are fixed. Every method is tuned on the training rows only.
 """
 
 import json
@@ -39,14 +38,24 @@ NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
 
 
 def write() -> None:
-    """Fit every method to every data set."""
+    """Fit all methods to all data sets and store their scores."""
     if find_spec("lightgbm") is None:
-        raise SystemExit("LightGBM is one of the methods: pip install lightgbm")
+        raise SystemExit("the comparison needs LightGBM: pip install lightgbm")
     compare({name: partial(clone, clf) for name, clf in make_methods().items()}, FILE)
 
 
 def compare(makers: dict, file: Path, **about: object) -> None:
-    """Fit what each maker makes to every data set, and keep log-losses, errors and CPU seconds."""
+    """Fit a classifier of each maker to every data set; store log-losses, errors and CPU times.
+
+    Parameters
+    ----------
+    makers : dict of str to callable
+        Function that returns an unfitted classifier, for each method.
+    file : Path
+        JSON file to write.
+    **about
+        Further entries of the file.
+    """
     losses: dict[str, dict[str, list[float]]] = {}
     errors: dict[str, dict[str, list[float]]] = {}
     seconds: dict[str, float] = defaultdict(float)
@@ -60,11 +69,11 @@ def compare(makers: dict, file: Path, **about: object) -> None:
                 start = time.process_time()
                 with warnings.catch_warnings(), threadpool_limits(1):
                     warnings.simplefilter("ignore")
-                    chances = make().fit(X, y).predict_proba(X_test)
+                    p = make().fit(X, y).predict_proba(X_test)
                 seconds[method] += time.process_time() - start
-                # A method that holds the truth impossible would lose by infinity.
-                true = np.maximum(chances[np.arange(len(y_test)), y_test], 1e-5)
-                loss, error = -np.log(true).mean(), np.mean(chances.argmax(axis=1) != y_test)
+                # 1e-5 bounds the loss of a method that gives the observed class probability 0.
+                p_observed = np.maximum(p[np.arange(len(y_test)), y_test], 1e-5)
+                loss, error = -np.log(p_observed).mean(), np.mean(p.argmax(axis=1) != y_test)
                 losses.setdefault(name, defaultdict(list))[method].append(float(loss))
                 errors.setdefault(name, defaultdict(list))[method].append(float(error))
             text = ", ".join(f"{method} {loss[-1]:.3f}" for method, loss in losses[name].items())
@@ -73,11 +82,11 @@ def compare(makers: dict, file: Path, **about: object) -> None:
 
 
 def make_methods() -> dict:
-    """Return each method tuned as a user would, our two first."""
+    """Return the classifiers by name, those of other libraries tuned by cross-validation."""
 
     def tune(clf, cv=5, **grid):
         grid = {f"{type(clf).__name__.lower()}__{name}": values for name, values in grid.items()}
-        # An SVM has no probabilities before it is calibrated, and is tuned by its errors.
+        # An SVM has no probabilities before calibration, so it is tuned by its error rate.
         scoring = "accuracy" if isinstance(clf, SVC) else "neg_log_loss"
         return GridSearchCV(make_pipeline(StandardScaler(), clf), grid, scoring=scoring, cv=cv)
 
@@ -97,7 +106,7 @@ def make_methods() -> dict:
         "logistic regression": tune(
             LogisticRegression(max_iter=2000), C=[0.001, 0.01, 0.1, 1, 10, 100]
         ),
-        # By temperature: a sigmoid a class loses more on most of these data sets.
+        # Temperature scaling has a lower log-loss than sigmoids on most of these data sets.
         "SVM, tuned": CalibratedClassifierCV(svm, method="temperature", cv=5),
         "boosted trees, tuned": tune(
             HistGradientBoostingClassifier(min_samples_leaf=10, random_state=0), cv=3, **trees
@@ -116,8 +125,8 @@ def make_methods() -> dict:
 
 
 def cut_data(split: int):
-    """Yield name, training and test points with labels 0..G-1."""
-    for number, (name, (draw, n)) in enumerate(LAWS.items()):
+    """Yield the name of each set, its training and test points, and labels in 0..G-1."""
+    for number, (name, (draw, n)) in enumerate(SIMULATIONS.items()):
         rng = np.random.default_rng([number, split, 2026])
         X, y = draw(rng, n + N_TEST)
         yield name, X[:n], y[:n], X[n:], y[n:]
@@ -173,7 +182,7 @@ def _shifted(rng, n):
     return rng.normal(size=(n, 10)) + (2 * y - 1)[:, None] / np.sqrt(10), y
 
 
-def _spread(rng, n):
+def _variances(rng, n):
     y = rng.integers(2, size=n)
     return rng.normal(size=(n, 5)) * (1 + y)[:, None], y
 
@@ -188,15 +197,16 @@ def _nothing(rng, n):
     return rng.normal(size=(n, 8)), (rng.random(n) < 0.35).astype(int)
 
 
-LAWS = {
+# Function that draws each simulated set, and its number of training rows.
+SIMULATIONS = {
     "xor + 4 noise columns": (_xor, 300),
     "circle": (_circle, 200),
     "friedman1": (_friedman, 250),
     "hexagon of six": (_hexagon, 240),
     "shifted means, 10 columns": (_shifted, 200),
-    "different spread": (_spread, 200),
+    "different spread": (_variances, 200),
     "Ripley + 10 noise columns": (_ripley_noise, 250),
     "no signal": (_nothing, 150),
 }
-# Ripley's data are simulated too, by those who published them.
-SIMULATED = {*LAWS, "Ripley"}
+# Names of all simulated sets. Ripley's published data were simulated too.
+SIMULATED = {*SIMULATIONS, "Ripley"}

@@ -1,8 +1,8 @@
-"""AutoGluon on the data sets of the comparison: ``python docs/measure autogluon``.
+"""Log-losses of AutoGluon on the data sets of the comparison: ``python docs/measure autogluon``.
 
-It writes ``prediction_autogluon.json``, in an environment of its own: ``pip install
-"autogluon.tabular[lightgbm,catboost,xgboost]" numba``, and this repository's ``src`` on the path.
-Its version and budget are kept beside the numbers.
+It writes ``prediction_autogluon.json`` with the version and the time limit of AutoGluon. It needs a
+separate environment, made by ``pip install "autogluon.tabular[lightgbm,catboost,xgboost]" numba``,
+with the ``src`` of this repository on the path.
 """
 
 import tempfile
@@ -11,12 +11,13 @@ from importlib.metadata import version
 from comparison import compare
 from kept import HERE
 
-# Of a fit, in seconds of one core: what a preset of many models gets.
+# Time limit of a fit in seconds on one core, and the preset of AutoGluon. A longer limit may lower
+# its log-loss, but would take hours for all data sets.
 TIME_LIMIT, PRESET = 60, "best_quality"
 
 
 class AutoGluon:
-    """AutoGluon's ensemble with the two methods of a classifier that are used here."""
+    """AutoGluon's ensemble with the ``fit`` and ``predict_proba`` of a classifier."""
 
     def fit(self, X, y):
         """Fit within the time limit, on one core."""
@@ -35,14 +36,14 @@ class AutoGluon:
         return self
 
     def predict_proba(self, X):
-        """Return probabilities in the order of the class numbers."""
+        """Return class probabilities in the order of the class indices."""
         import pandas as pd
 
         return self.predictor.predict_proba(pd.DataFrame(X).add_prefix("x")).to_numpy()
 
 
 def write() -> None:
-    """Fit it to every data set."""
+    """Fit AutoGluon to all data sets and store its scores."""
     compare(
         {"AutoGluon": AutoGluon}, HERE / "prediction_autogluon.json",
         version=version("autogluon.tabular"), time_limit=TIME_LIMIT, preset=PRESET,

@@ -1,4 +1,4 @@
-"""Pictures of the engine at work: where chains stand, how draws overlap, a transition, errors."""
+"""Figures of the engine page: pilots, beta of the chains, overlap of draws, transition, errors."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ TITLES = ("Ripley's data, two classes", "five overlapping classes")
 
 
 class Recorder(Simulation):
-    """A simulation that keeps the pilots of the search."""
+    """A simulation that records the pilot runs of the search for k."""
 
     pilots: list[Pilot]
 
     def pilot(self, setting: Any, columns: Any, key: Any, *rest: Any, **options: Any) -> Pilot:
-        """Run a pilot; those of a path have other keys."""
+        """Run a pilot and record it; only pilots of the search have a key of length 3."""
         pilot = super().pilot(setting, columns, key, *rest, **options)
         if len(key) == 3:
             self.pilots.append(pilot)
@@ -41,7 +41,7 @@ class Recorder(Simulation):
 
 
 class Run(NamedTuple):
-    """What the engine did with one data set."""
+    """Intermediate results of the engine on one data set."""
 
     target: LogPosterior
     pilots: list[Pilot]
@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 
 def follow(points: np.ndarray, labels: np.ndarray, k_max: int) -> Run:
-    """Do what ``grid_posterior`` does, a step at a time."""
+    """Run the steps of ``grid_posterior`` and return their intermediate results."""
     likelihood = CoherentLikelihood(NeighborGraph.from_points(points, k_max), labels)
     target = LogPosterior(likelihood, UniformPrior(k_max, BETA_MAX))
     with Recorder(likelihood.model, np.random.SeedSequence(0), n_jobs=1) as simulation:
@@ -77,7 +77,7 @@ def follow(points: np.ndarray, labels: np.ndarray, k_max: int) -> Run:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Draw the pictures of the page about the engine."""
+    """Draw the figures and return the numbers of the engine page."""
     ripley = load_ripley()
     points, labels = make_blobs(N_FIVE, centers=5, cluster_std=3.0, random_state=2)
     two = follow(ripley.X_train, ripley.y_train, K_RIPLEY)
@@ -102,7 +102,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def draw_pilots(path: Path, runs: tuple[Run, Run]) -> None:
-    """Draw each pilot at its (beta, k), and the modes of the k that were kept."""
+    """Draw the (beta, k) of each pilot, and the mode of beta at each k that was kept."""
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     for ax, one, title in zip(figure.subplots(1, 2), runs, TITLES, strict=True):
         kinds = {
@@ -125,11 +125,11 @@ def draw_pilots(path: Path, runs: tuple[Run, Run]) -> None:
 
 
 def draw_mesh(path: Path, runs: tuple[Run, Run]) -> None:
-    """Draw where chains stand, over the range of beta that holds 95 % of each k's posterior."""
+    """Draw the (beta, k) of the chains, and the central 95 % posterior range of beta at each k."""
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     for ax, one, title in zip(figure.subplots(1, 2), runs, TITLES, strict=True):
-        share = softmax(one.scores[0])
-        for profile, weight in zip(one.posterior.profiles, share / share.max(), strict=True):
+        p = softmax(one.scores[0])
+        for profile, weight in zip(one.posterior.profiles, p / p.max(), strict=True):
             nodes = np.linspace(*one.mesh.nodes[profile.k][[0, -1]], 400)
             masses = np.cumsum(softmax(profile.log_posterior(nodes, slice(1))[0]))
             low, high = np.interp([0.025, 0.975], masses, nodes)
@@ -150,7 +150,7 @@ def draw_mesh(path: Path, runs: tuple[Run, Run]) -> None:
 
 
 def draw_overlap(path: Path, one: Run) -> dict[str, str]:
-    """Draw S at the two pairs beside the mode of the best k, and log Z from all pairs."""
+    """Draw S of the two pairs of chains next to the mode of the best k, and log Z of all pairs."""
     best = int(one.mesh.ks[np.argmax(one.scores[0])])
     pairs = one.mesh.phases[0]
     nearest = min(
@@ -170,7 +170,8 @@ def draw_overlap(path: Path, one: Run) -> dict[str, str]:
     mode, pad = one.mesh.tops[best], 0.45
     betas = np.linspace(mode - pad, mode + pad, 31)
     combined = combine(pairs, [Setting.at(beta, best) for beta in betas])
-    # Beside the mode, and without the straight line that matches the labels: what bends.
+    # The difference from the value at the mode, minus the linear term of the observed labels, is
+    # the negative log-likelihood up to a constant.
     log_z = combined.of_targets - combined.of_targets[:, [15]]
     bend = log_z - (betas - mode) * one.target.observed[best - 1] / best
     error = standard_error(bend)
@@ -193,7 +194,7 @@ def draw_overlap(path: Path, one: Run) -> dict[str, str]:
 
 
 def draw_transition(path: Path, one: Run) -> dict[str, str]:
-    """Draw chains from both starts where the phases weigh the same, and log Z of each phase."""
+    """Draw chains from both starts at the beta of equal phase weights, and log Z of each phase."""
     division = one.search.division
     betas = np.linspace(division.betas.min() - 0.25, division.betas.max() + 0.25, 201)
     phases = np.array([division.curve.of_phase(at, betas, slice(1))[0] for at in (0, 1)])
@@ -220,7 +221,7 @@ def draw_transition(path: Path, one: Run) -> dict[str, str]:
     ):
         right.plot(betas, values - line, color=colour, label=f"log Z of the {label} phase")
     right.plot(betas, total - line, color=INK, ls="--", label="log Z")
-    right.set(xlabel=r"$\beta$", ylabel="log Z less a straight line")
+    right.set(xlabel=r"$\beta$", ylabel="log Z minus a linear function")
     right.legend(frameon=False, fontsize="small")
     for ax in (left, right):
         tidy(ax)
@@ -229,16 +230,16 @@ def draw_transition(path: Path, one: Run) -> dict[str, str]:
 
 
 def draw_errors(path: Path, runs: tuple[Run, Run]) -> dict[str, str]:
-    """Draw P(k) in every replicate, the error of its log, and what the sweeps were for."""
+    """Draw P(k) in all replicates, the error of its log, and the sweeps used by each step."""
     figure = Figure(figsize=(9.0, 3.0), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for one, title, colour in zip(runs, TITLES, (COLOURS[0], COLOURS[5]), strict=True):
-        shares = softmax(one.scores, axis=1)
-        left.plot(one.mesh.ks, shares[1:].T, color=GREY, lw=0.4, alpha=0.5)
-        left.plot(one.mesh.ks, shares[0], color=colour, lw=1.3, label=title)
-        matters = shares[0] > 0.01 * shares[0].max()
-        error = standard_error(np.log(shares[:, matters]))
-        middle.plot(one.mesh.ks[matters], error, ".-", color=colour)
+        p = softmax(one.scores, axis=1)
+        left.plot(one.mesh.ks, p[1:].T, color=GREY, lw=0.4, alpha=0.5)
+        left.plot(one.mesh.ks, p[0], color=colour, lw=1.3, label=title)
+        visible = p[0] > 0.01 * p[0].max()
+        error = standard_error(np.log(p[:, visible]))
+        middle.plot(one.mesh.ks[visible], error, ".-", color=colour)
     left.set(xlabel="k", ylabel="P(k | y)", ylim=(0, 0.36))
     left.legend(frameon=False, fontsize="small")
     middle.axhline(TOLERANCE, color=INK, ls="--", lw=0.8)
@@ -253,11 +254,11 @@ def draw_errors(path: Path, runs: tuple[Run, Run]) -> dict[str, str]:
     for ax in (left, middle, right):
         tidy(ax)
     figure.savefig(path)
-    shares = softmax(runs[0].scores, axis=1)
-    best = int(np.argmax(shares[0]))
+    p = softmax(runs[0].scores, axis=1)
+    best = int(np.argmax(p[0]))
     return {
-        "engine_p_best": f"{shares[0, best]:.3f}",
-        "engine_p_error": f"{standard_error(shares)[best]:.3f}",
-        "engine_n_replicates": str(len(shares) - 1),
+        "engine_p_best": f"{p[0, best]:.3f}",
+        "engine_p_error": f"{standard_error(p)[best]:.3f}",
+        "engine_n_replicates": str(len(p) - 1),
         "engine_tolerance": str(TOLERANCE),
     }

@@ -1,7 +1,7 @@
-"""CPU seconds of the first use, of a later one and of the command, for the first page.
+"""CPU times of a first fit, of a later fit and of the command.
 
-``python docs/measure first_use`` writes ``first_use.json``, which is kept in the repository, in
-about three minutes.
+``python docs/measure first_use`` writes ``first_use.json``, which is stored in the repository. It
+takes about three minutes.
 """
 
 import json
@@ -34,7 +34,7 @@ _FITS = {
 
 
 def write() -> None:
-    """Time each fit in two new processes, the first without compiled functions, and the command."""
+    """Measure each fit in two new processes, the first with an empty cache, and the commands."""
     seconds = {}
     with tempfile.TemporaryDirectory() as name:
         folder, environment = Path(name), dict(os.environ, OMP_NUM_THREADS="1")
@@ -60,12 +60,12 @@ def write() -> None:
 
 
 def read() -> dict[str, float]:
-    """Return the CPU seconds of each measurement."""
+    """Return the CPU time of each measurement in seconds."""
     return json.loads(FILE.read_text())["seconds"]
 
 
 def run(_out: Path) -> dict[str, str]:
-    """Return by how much the first fit takes longer than a later one."""
+    """Return the differences in CPU time between a first and a later fit, for the pages."""
     seconds = read()
     paper, pool = (seconds[f"{fit}_first"] - seconds[f"{fit}_later"] for fit in _FITS)
     return {
@@ -76,7 +76,7 @@ def run(_out: Path) -> dict[str, str]:
 
 
 def _time(command: list[str], environment: dict[str, str], folder: Path | None = None) -> float:
-    """Run a command and return the CPU seconds of its processes."""
+    """Run a command and return the CPU time of its processes in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

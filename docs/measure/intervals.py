@@ -1,4 +1,4 @@
-"""What the two kinds of intervals cover: measured where the true P(y | x) is known."""
+"""Coverage and width of both kinds of intervals, for distributions with known P(y | x)."""
 
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ DISTRIBUTIONS = {
     "8 × 8 board": board(8),
     "ring around a core": RING,
 }
-# Of the pool: distributions, sizes and how many training sets of each.
-POOL_LAWS = {
+# Distributions, sizes and number of training sets of each, for the intervals of the ensemble.
+POOL_DISTRIBUTIONS = {
     "Ripley's": RIPLEY,
     "two normal distributions in ten columns": TEN_COLUMNS,
     "class 1 outside, class 0 inside, ten columns": QUADRATIC,
@@ -34,13 +34,13 @@ QUANTITIES = (
     "its width",
     *(f"of the *probability*, covered at {level:.0%}" for level in LEVELS),
     "its width at 95%",
-    "error of the stated probability",
-    "error of the pooled probability",
+    "error of the predicted probability",
+    "error of the calibrated probability",
 )
 N_SETS = 6
 N_NEW = 400
 N_DRAWN = 60
-# Batches whose class 1 is counted, their size, and their proportions of class 1.
+# Number of batches in which class 1 is counted, their size, and their proportions of class 1.
 N_BATCHES = 40
 BATCH = 200
 PROPORTIONS = (0.5, 0.2)
@@ -99,49 +99,49 @@ def _cells(rows: np.ndarray) -> list[str]:
 
 
 def _measure(distribution: Any, likelihood: str, n: int, n_copied: int = 0):
-    """Return coverages, widths and errors for each data set, and what is drawn of the first."""
+    """Return coverages, widths and errors of each data set, and the points drawn in the figure."""
     rows, first = [], None
     for seed in range(N_SETS):
         rng = np.random.default_rng(seed)
         X, y = distribution.sample(n, rng)
         new, _ = distribution.sample(N_NEW, rng)
         X, y = np.concatenate([X, X[:n_copied]]), np.concatenate([y, y[:n_copied]])
-        truth = distribution.probabilities(new)[:, 1]
+        true_p = distribution.probabilities(new)[:, 1]
         clf = BayesianKNeighborsClassifier(likelihood, random_state=seed).fit(X, y)
-        stated = clf.predict_proba(new)[:, 1]
-        pooled = clf.set_params(calibrate=True).fit(X, y).predict_proba(new)[:, 1]
+        predicted = clf.predict_proba(new)[:, 1]
+        calibrated = clf.set_params(calibrate=True).fit(X, y).predict_proba(new)[:, 1]
         narrow = clf.predict_interval(new, of="parameters")[:, 1]
         wide = {level: clf.predict_interval(new, level)[:, 1] for level in LEVELS}
         rows.append([
-            _covers(narrow, truth), np.mean(np.ptp(narrow, axis=1)),
-            *(_covers(ends, truth) for ends in wide.values()), np.mean(np.ptp(wide[0.95], axis=1)),
-            np.mean(np.abs(stated - truth)), np.mean(np.abs(pooled - truth)),
+            _covers(narrow, true_p), np.mean(np.ptp(narrow, axis=1)),
+            *(_covers(ends, true_p) for ends in wide.values()), np.mean(np.ptp(wide[0.95], axis=1)),
+            np.mean(np.abs(predicted - true_p)), np.mean(np.abs(calibrated - true_p)),
         ])  # fmt: skip
         if first is None:
             first = (
-                truth[:N_DRAWN],
+                true_p[:N_DRAWN],
                 {
-                    "of the parameters": (stated[:N_DRAWN], narrow[:N_DRAWN]),
-                    "of the true probability": (pooled[:N_DRAWN], wide[0.95][:N_DRAWN]),
+                    "of the parameters": (predicted[:N_DRAWN], narrow[:N_DRAWN]),
+                    "of the true probability": (calibrated[:N_DRAWN], wide[0.95][:N_DRAWN]),
                 },
             )
     return np.array(rows), first
 
 
 def _measure_pool(path: Path) -> None:
-    """Write a table of what the pool's intervals cover."""
+    """Write a table of coverage, width and error of the ensemble's intervals."""
     lines = ["| distribution | n | covered at 95% | width | error |", "|---|---:|---:|---:|---:|"]
-    for name, law in POOL_LAWS.items():
+    for name, distribution in POOL_DISTRIBUTIONS.items():
         for n in POOL_SIZES:
             rows = []
             for seed in range(POOL_SETS):
                 rng = np.random.default_rng([seed, n])
-                clf = PooledNeighborsClassifier(random_state=seed).fit(*law.sample(n, rng))
-                new, _ = law.sample(N_NEW, rng)
-                found = clf.predict_summary(new)
-                truth, ends = law.probabilities(new)[:, 1], found.intervals[:, 1]
-                error = np.mean(np.abs(found.probabilities[:, 1] - truth))
-                rows.append([_covers(ends, truth), np.mean(np.ptp(ends, axis=1)), error])
+                clf = PooledNeighborsClassifier(random_state=seed).fit(*distribution.sample(n, rng))
+                new, _ = distribution.sample(N_NEW, rng)
+                summary = clf.predict_summary(new)
+                true_p, ends = distribution.probabilities(new)[:, 1], summary.intervals[:, 1]
+                error = np.mean(np.abs(summary.probabilities[:, 1] - true_p))
+                rows.append([_covers(ends, true_p), np.mean(np.ptp(ends, axis=1)), error])
             errors = np.std(rows, axis=0, ddof=1) / np.sqrt(POOL_SETS)
             pairs = zip(np.mean(rows, axis=0), errors, strict=True)
             cells = " | ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in pairs)
@@ -150,58 +150,59 @@ def _measure_pool(path: Path) -> None:
 
 
 def _count(path: Path) -> None:
-    """Write a table of counts in batches with the class frequencies of training and with others."""
+    """Write a table of counts in batches with the training class frequencies and with others."""
     lines = [
         "| proportion of class 1 in the batch | `prevalence=` | mean count minus true count "
         "| covered at 90% | width |",
         "|---:|---|---:|---:|---:|",
     ]
     for rate in PROPORTIONS:
-        found: dict[str, list] = {"training": [], "free": []}
+        counted: dict[str, list] = {"training": [], "free": []}
         for seed in range(N_BATCHES):
             rng = np.random.default_rng([seed, 5])
             clf = BayesianKNeighborsClassifier("pseudo", random_state=seed)
             clf.fit(*RIPLEY.sample(250, rng))
             X, y = RIPLEY.sample(10 * BATCH, rng)
-            truth = rng.binomial(BATCH, rate)
-            rows = np.concatenate([np.flatnonzero(y == 0)[truth:BATCH], np.flatnonzero(y)[:truth]])
-            for prevalence, some in found.items():
+            n = rng.binomial(BATCH, rate)
+            rows = np.concatenate([np.flatnonzero(y == 0)[n:BATCH], np.flatnonzero(y)[:n]])
+            for prevalence, results in counted.items():
                 counts = clf.predict_counts(X[rows], prevalence=prevalence, random_state=seed)
                 mean, low, high = counts[1]
-                some.append((mean - truth, low <= truth <= high, high - low))
-        for prevalence, some in found.items():
-            error, covered, width = np.mean(some, axis=0)
+                results.append((mean - n, low <= n <= high, high - low))
+        for prevalence, results in counted.items():
+            error, covered, width = np.mean(results, axis=0)
             lines.append(
                 f'| {rate:.1f} | `"{prevalence}"` | {error:+.0f} | {covered:.2f} | {width:.0f} |'
             )
     path.write_text("\n".join(lines) + "\n")
 
 
-def _covers(ends: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
+def _covers(ends: np.ndarray, true_p: np.ndarray) -> float:
+    return float(np.mean((ends[:, 0] <= true_p) & (true_p <= ends[:, 1])))
 
 
 def _draw(path: Path, case: tuple) -> None:
-    truth, kinds = case
+    true_p, kinds = case
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     axes = figure.subplots(1, len(kinds), sharey=True)
-    for ax, (kind, (stated, ends)) in zip(axes, kinds.items(), strict=True):
-        order = np.argsort(stated)
+    for ax, (kind, (predicted, ends)) in zip(axes, kinds.items(), strict=True):
+        order = np.argsort(predicted)
         at = np.arange(len(order))
         low, high = ends[order].T
-        inside = (low <= truth[order]) & (truth[order] <= high)
+        inside = (low <= true_p[order]) & (true_p[order] <= high)
         ax.vlines(at, low, high, color=COLOURS[0], linewidth=3.5, alpha=0.45, label="95% interval")
-        ax.plot(at, stated[order], "_", color=COLOURS[0], markersize=4, label="stated probability")
+        style = {"color": COLOURS[0], "markersize": 4, "label": "predicted probability"}
+        ax.plot(at, predicted[order], "_", **style)
         points = {"markersize": 4.5, "linestyle": "", "markeredgecolor": INK}
         ax.plot(
-            at[inside], truth[order][inside], "o", color="white", markeredgewidth=0.8,
-            label="truth, inside", **points,
+            at[inside], true_p[order][inside], "o", color="white", markeredgewidth=0.8,
+            label="true probability, inside", **points,
         )  # fmt: skip
         ax.plot(
-            at[~inside], truth[order][~inside], "o", color=COLOURS[5], markeredgewidth=0.4,
-            label="truth, outside", **points,
+            at[~inside], true_p[order][~inside], "o", color=COLOURS[5], markeredgewidth=0.4,
+            label="true probability, outside", **points,
         )  # fmt: skip
-        ax.set(title=kind, xlabel="new points, by stated probability", xticks=[])
+        ax.set(title=kind, xlabel="new points, by predicted probability", xticks=[])
         tidy(ax)
     axes[0].set_ylabel("P(class 1)")
     axes[0].legend(frameon=False, fontsize="small", loc="upper left")

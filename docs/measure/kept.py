@@ -1,9 +1,9 @@
-"""Measurements that take too long for a build: kept in the repository with their commit.
+"""Ages of the measurements that are stored in the repository, because they take too long.
 
-``python docs/measure NAME`` makes one again. Each carries the commit that it was made at, the day
-and the machine. The pages show its age: the number of commits to the measured code since then.
-``python docs/measure/kept.py`` lists the ages and fails if one is above ``MAX_AGE``; the release
-workflow runs it, ``make test`` does not.
+``python docs/measure NAME`` repeats a measurement. Each file contains the commit that was measured,
+the date and the machine. The age of a measurement is the number of commits to the measured code
+since then; the pages show it. ``python docs/measure/kept.py`` lists the ages and fails if one
+exceeds ``MAX_AGE``. It is part of the release workflow, not of ``make test``.
 """
 
 import datetime
@@ -15,14 +15,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-# Commits. A smaller limit makes releases wait for measurements of up to an hour; a larger one lets
-# the pages show numbers of code that is gone.
+# Largest age of a measurement in a release, in commits to the measured code. A smaller limit makes
+# releases wait for measurements of up to an hour; with a larger one the pages show numbers of code
+# that no longer exists.
 MAX_AGE = 50
 _PREDICTIONS = tuple(f"src/bayesknn/{part}" for part in ("pooled", "predictive", "sureness"))
 _FITS = tuple(
     f"src/bayesknn/{part}" for part in ("graph", "labels", "likelihood", "log_z", "posterior")
 )
-# The code that each measures.
+# Paths of the code that each file measures.
 CODE = {
     "benchmarks.txt": (*_FITS, "src/bayesknn/distributed"),
     "clients.json": ("src/bayesknn/pooled", "src/bayesknn/predictive", "tests/clients"),
@@ -37,12 +38,12 @@ CODE = {
 
 
 def describe_measurement() -> dict[str, str]:
-    """Return the commit that is measured, the day and the machine.
+    """Return the current commit, the date and the machine.
 
-    What is measured must be committed: the commit would name other code.
+    The measured code must be committed, or the commit would not identify it.
     """
     if git("status", "--porcelain", "--", "src", "benchmarks", "docs/measure/*.py"):
-        raise SystemExit("commit what is to be measured first: git status shows changes")
+        raise SystemExit("the code to be measured has uncommitted changes; commit them first")
     return {
         "commit": git("rev-parse", "HEAD"),
         "date": datetime.date.today().isoformat(),
@@ -51,21 +52,21 @@ def describe_measurement() -> dict[str, str]:
 
 
 def read_stamp(name: str) -> tuple[str, str]:
-    """Return the commit and the day that a kept measurement carries."""
+    """Return the commit and the date in the file of a stored measurement."""
     text = (HERE / name).read_text()
     stamps = [
         re.findall(rf"\b{word}\W+({form})\b", text)
         for word, form in (("commit", "[0-9a-f]{40}"), ("date", r"\d{4}-\d\d-\d\d"))
     ]
-    if [len(found) for found in stamps] != [1, 1]:
-        raise ValueError(f"{name} must carry one commit and one date; it carries {stamps}")
+    if [len(matches) for matches in stamps] != [1, 1]:
+        raise ValueError(f"{name} must contain one commit and one date, got {stamps}")
     return stamps[0][0], stamps[1][0]
 
 
 def count_younger_commits(name: str) -> int | None:
-    """Return the number of commits to the measured code since a kept measurement.
+    """Return the number of commits to the measured code since a stored measurement.
 
-    None without the history, or if the history lacks the commit.
+    It is None if git has no history or the history does not contain the commit.
     """
     since = f"{read_stamp(name)[0]}..HEAD"
     try:
@@ -75,7 +76,7 @@ def count_younger_commits(name: str) -> int | None:
 
 
 def describe_age(name: str) -> str:
-    """Return commit, day and age of a kept measurement, as a phrase for the pages."""
+    """Return commit, date and age of a stored measurement, as text for the pages."""
     commit, day = read_stamp(name)
     age = count_younger_commits(name)
     since = "" if age is None else f", {age} commits to the measured code ago"
@@ -83,7 +84,7 @@ def describe_age(name: str) -> str:
 
 
 def list_ages(most: int = MAX_AGE) -> bool:
-    """Print the age of every kept measurement; return whether one is unknown or above the most."""
+    """Print the ages of all stored measurements; return whether one is unknown or too old."""
     is_old = False
     for name in CODE:
         age = count_younger_commits(name)
@@ -93,7 +94,7 @@ def list_ages(most: int = MAX_AGE) -> bool:
 
 
 def git(*words: str) -> str:
-    """Return what git answers."""
+    """Return the output of a git command."""
     done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -1,9 +1,9 @@
-"""Left-out scores of the pool beside its scores on new rows, and beside cross-validation.
+"""Bias of the ensemble's leave-one-out scores and of cross-validation, relative to new rows.
 
-``python docs/measure left_out`` measures all tables again, in about ten minutes of one core, and
-leaves left_out.json. One column of five has a slope in the log odds, or none; class sizes are
-exact, in training and test rows alike. Cross-validation is stratified, has ten folds and fits the
-whole pool in each; two of nine tables have one.
+``python docs/measure left_out`` writes left_out.json in about ten minutes on one core. The log odds
+depend linearly on one of five columns, or on none. Class sizes are fixed, and the same proportions
+in training and test rows. Two of nine tables are also cross-validated, with ten stratified folds
+and a fit of the whole ensemble in each.
 """
 
 import json
@@ -22,11 +22,13 @@ from bayesknn import PooledNeighborsClassifier
 from kept import HERE, describe_age, describe_measurement
 
 FILE = HERE / "left_out.json"
-# Slopes of the log odds of neighbouring classes.
+# Slopes of the log odds between consecutive classes.
 SIGNALS = {"none": 0.0, "weak": 0.3, "moderate": 0.6, "strong": 1.2}
-# Classes of equal size, or the first three times as large as each of the others.
+# Numbers of rows, numbers of classes, and class sizes: equal, or the first class three times as
+# large as each of the others.
 CELLS = list(product((60, 100, 200), (2, 3), ("equal", "3 to 1")))
-# Tables of each signal in each of the 12 cells, and how many of them are cross-validated.
+# Number of tables for each signal and cell, number of these that are cross-validated, and number of
+# test rows.
 N_TABLES, N_CROSSED, N_TEST = 9, 2, 600
 SCORES = ("error", "AUC", "log-loss")
 
@@ -34,22 +36,22 @@ SCORES = ("error", "AUC", "log-loss")
 def draw(
     slope: float, n: int, n_classes: int, sizes: str, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw n rows of five columns, and labels of exact class sizes."""
-    shares = np.ones(n_classes)
-    shares[0] = 3.0 if sizes == "3 to 1" else 1.0
-    wanted = np.floor(n * shares / shares.sum()).astype(int)
-    wanted[0] += n - wanted.sum()
+    """Draw n rows of five columns, and labels with fixed class sizes."""
+    proportions = np.ones(n_classes)
+    proportions[0] = 3.0 if sizes == "3 to 1" else 1.0
+    class_sizes = np.floor(n * proportions / proportions.sum()).astype(int)
+    class_sizes[0] += n - class_sizes.sum()
     X = rng.normal(size=(20 * n, 5))
-    lean = np.arange(n_classes) - (n_classes - 1) / 2
-    p = softmax(slope * X[:, :1] * lean, axis=1)
+    coefficients = np.arange(n_classes) - (n_classes - 1) / 2
+    p = softmax(slope * X[:, :1] * coefficients, axis=1)
     y = (rng.random(len(X))[:, None] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-    rows = np.concatenate([np.flatnonzero(y == g)[:size] for g, size in enumerate(wanted)])
+    rows = np.concatenate([np.flatnonzero(y == g)[:size] for g, size in enumerate(class_sizes)])
     rows = rng.permutation(rows)
     return X[rows], y[rows]
 
 
 def score(p: np.ndarray, y: np.ndarray) -> list[float]:
-    """Return error, AUC (of each class against the others) and log-loss."""
+    """Return error rate, AUC (the mean over classes against the others) and log-loss."""
     p = p / p.sum(axis=1, keepdims=True)
     area = roc_auc_score(y, p[:, 1] if p.shape[1] == 2 else p, multi_class="ovr")
     loss = -np.log(p[np.arange(len(y)), y]).mean()
@@ -57,7 +59,7 @@ def score(p: np.ndarray, y: np.ndarray) -> list[float]:
 
 
 def measure_table(signal: str, cell: tuple[int, int, str], seed: int) -> dict[str, Any]:
-    """Return the scores of one table: left out, of new rows, and cross-validated or None."""
+    """Return the scores of one table: leave-one-out, on new rows, and cross-validated or None."""
     n, n_classes, sizes = cell
     rng = np.random.default_rng([seed, CELLS.index(cell), *signal.encode()])
     X, y = draw(SIGNALS[signal], n, n_classes, sizes, rng)
@@ -75,13 +77,16 @@ def measure_table(signal: str, cell: tuple[int, int, str], seed: int) -> dict[st
 
 
 def measure_tables(seeds: range) -> Iterator[dict[str, Any]]:
-    """Yield the scores of every table of these seeds."""
+    """Yield the scores of all tables with these seeds."""
     for seed, signal, cell in product(seeds, SIGNALS, CELLS):
         yield measure_table(signal, cell, seed)
 
 
 def summarise(tables: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return mean differences to new rows by signal, their errors, and the largest error."""
+    """Return mean differences from scores on new rows, by signal, with their standard errors.
+
+    The summary also has the largest leave-one-out error rate on two classes without signal.
+    """
     summary: dict[str, Any] = {}
     for signal in SIGNALS:
         chosen = [table for table in tables if table["signal"] == signal]
@@ -103,7 +108,7 @@ def summarise(tables: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table of the differences; return the numbers of the page."""
+    """Write the table of differences and return the numbers of the text."""
     kept = json.loads(FILE.read_text())["signals"]
     lines = ["| signal | | error | AUC | log-loss |", "|---|---|---|---|---|"]
     for signal in SIGNALS:
@@ -118,7 +123,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def write() -> None:
-    """Measure every table, and keep the summary."""
+    """Measure all tables and store the summary."""
     measured = describe_measurement()
     summary = summarise(list(measure_tables(range(N_TABLES))))
     about = {"measured": measured, "scores": list(SCORES), "signals": summary}

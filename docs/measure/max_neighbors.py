@@ -1,8 +1,8 @@
-"""The default of K: log-loss of the pseudo-likelihood at each K, on simulated and real tables.
+"""Choice of the default K: log-loss of the pseudo-likelihood by K, on simulated and real tables.
 
-``python docs/measure max_neighbors`` measures all sets again, in about ten minutes of one core,
-and leaves max_neighbors.json. One search for neighbours serves every K: the posterior under the
-uniform prior on {1..K} is a mixture of the posteriors at single k, weighted by their evidence.
+``python docs/measure max_neighbors`` writes max_neighbors.json in about ten minutes on one core. A
+single neighbour search suffices for all K, because the posterior under a uniform prior on {1..K} is
+a mixture of the posteriors at fixed k, weighted by their evidence.
 """
 
 import json
@@ -22,7 +22,8 @@ from kept import HERE, describe_measurement
 
 FILE = HERE / "max_neighbors.json"
 N_REPEATS, N_TEST = 6, 400
-# Points of beta on which the posterior at one k is summed, and quantiles of it that predict.
+# Number of grid points of beta for the posterior at a fixed k, and number of its quantiles over
+# which predictions are averaged.
 N_BETAS, N_QUANTILES = 160, 10
 LARGEST = 200
 
@@ -31,17 +32,17 @@ Rule = Callable[[np.ndarray], float]
 
 
 def smallest_or_typical(sizes: np.ndarray) -> float:
-    """Return the size of the smallest class, or half the mean size of a point's class if larger."""
+    """Return the size of the smallest class or, if larger, half the mean class size of a point."""
     return max(sizes.min(), sizes @ sizes // (2 * sizes.sum()))
 
 
 def at_least(factor: float, power: float = 0.5) -> Rule:
-    """Return the rule before, but no less than a multiple of a power of n."""
+    """Return a rule: ``smallest_or_typical``, but at least ``factor * n ** power``."""
     return lambda sizes: max(smallest_or_typical(sizes), factor * sizes.sum() ** power)
 
 
 def at_least_in_many_rows(sizes: np.ndarray) -> float:
-    """Return 2 √n if that is more, and below 400 rows an eighth of the rows beyond 80."""
+    """Return ``smallest_or_typical``, but at least the smaller of 2 √n and (n - 80) / 8."""
     n = sizes.sum()
     return max(smallest_or_typical(sizes), min(2 * n**0.5, (n - 80) / 8))
 
@@ -62,17 +63,17 @@ BEFORE, CHOSEN = "smallest or typical class", "at least 2 √n in many rows"
 
 
 def simulate(n_classes: int, mean_size: int, p: int, separation: float, kind: str) -> Any:
-    """Return a function of a seed that draws a mixture of normal classes."""
+    """Return a function that draws training and test points of normal classes from a seed."""
 
     def draw(seed: int) -> Data:
         rng = np.random.default_rng(seed)
-        shares = {
+        proportions = {
             "equal": np.ones(n_classes),
             "one large": np.r_[n_classes, np.ones(n_classes - 1)],
         }[kind]
-        shares = shares / shares.sum()
-        # Two of each class, the others at random.
-        sizes = rng.multinomial(n_classes * (mean_size - 2), shares) + 2
+        proportions = proportions / proportions.sum()
+        # Every class has at least two points; the sizes beyond that are random.
+        sizes = rng.multinomial(n_classes * (mean_size - 2), proportions) + 2
         centres = separation * rng.normal(size=(n_classes, p))
         y = np.repeat(np.arange(n_classes), sizes)
         y_test = rng.choice(n_classes, N_TEST, p=sizes / sizes.sum())
@@ -83,7 +84,10 @@ def simulate(n_classes: int, mean_size: int, p: int, separation: float, kind: st
 
 
 def divide(X: np.ndarray, y: np.ndarray, n: int) -> Any:
-    """Return a function of a seed: n standardised training rows, classes of one row dropped."""
+    """Return a function that draws n standardised training rows, and test rows, from a seed.
+
+    Classes with one training row are dropped.
+    """
 
     def draw(seed: int) -> Data:
         order = np.random.default_rng(seed).permutation(len(y))
@@ -99,7 +103,7 @@ def divide(X: np.ndarray, y: np.ndarray, n: int) -> Any:
 
 
 def make_sets() -> Iterator[tuple[str, Any]]:
-    """Yield the name of each set, and a function of a seed that draws it."""
+    """Yield the name of each set and the function that draws it from a seed."""
     for n_classes in (2, 3, 5, 8, 12, 20, 50):
         for mean_size in (6, 20, 50):
             if not 12 <= n_classes * mean_size <= 1000:
@@ -127,7 +131,7 @@ def make_sets() -> Iterator[tuple[str, Any]]:
 def measure_losses(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, k_max: int
 ) -> np.ndarray:
-    """Return the test log-loss at every K up to ``k_max``."""
+    """Return the test log-loss for each K up to ``k_max``, shape (k_max,)."""
     n_classes = int(y.max()) + 1
     graph = NeighborGraph.from_points(X, k_max)
     beta_max = find_beta_max(graph, n_classes, random_state=0).beta_max
@@ -146,7 +150,7 @@ def measure_losses(
 
 
 def write() -> None:
-    """Measure every set, and keep the mean log-loss of each rule."""
+    """Measure all sets and store the mean log-loss of each rule."""
     measured = describe_measurement()
     sets: dict[str, Any] = {}
     for name, draw in make_sets():
@@ -159,7 +163,7 @@ def write() -> None:
                 break
             losses.append(measure_losses(*data, max(largest))[np.array(largest) - 1])
         if len(losses) < N_REPEATS:
-            print(name, "the same K by every rule", flush=True)
+            print(name, "omitted: all rules give the same K", flush=True)
             continue
         more = np.array(losses) - np.array(losses)[:, :1]
         sets[name] = {

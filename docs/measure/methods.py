@@ -1,4 +1,4 @@
-"""Which method when: scores of each likelihood on test points, and how well it knows itself."""
+"""Test scores and reliability of each likelihood, for the page that compares the methods."""
 
 from pathlib import Path
 
@@ -20,7 +20,8 @@ def run(out: Path) -> dict[str, str]:
     """Write the tables and the reliability diagram."""
     numbers: dict[str, str] = {}
     others = [
-        "| data | n / test | classes | coherent | pseudo | Holmes-Adams | coherent less pseudo |",
+        "| data | training / test points | classes | coherent | pseudo | Holmes-Adams "
+        "| coherent minus pseudo |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for name, parts in _data():
@@ -61,9 +62,9 @@ def _data():
 def _fit(likelihood, X, y, X_test, y_test) -> dict:
     clf = BayesianKNeighborsClassifier(likelihood, random_state=0).fit(X, y)
     probabilities = clf.predict_proba(X_test)
-    truth = np.searchsorted(clf.classes_, y_test)
-    right = probabilities.argmax(axis=1) == truth
-    loss = -np.log(probabilities[np.arange(len(truth)), truth])
+    labels = np.searchsorted(clf.classes_, y_test)
+    right = probabilities.argmax(axis=1) == labels
+    loss = -np.log(probabilities[np.arange(len(labels)), labels])
     return {
         "clf": clf,
         "probabilities": probabilities,
@@ -80,8 +81,8 @@ def _write_ripley(out, parts, fits) -> None:
     X, y, X_test, y_test = parts
     classical = ClassicalKNeighborsClassifier("loo").fit(X, y)
     lines = [
-        "| `likelihood=` | test error | test log-loss | stated for its choice | came true "
-        "| leave-one-out log-loss | E β | E k |",
+        "| `likelihood=` | test error | test log-loss | mean probability of the predicted class "
+        "| proportion correct | leave-one-out log-loss | E β | E k |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for likelihood, fit in fits.items():
@@ -96,12 +97,12 @@ def _write_ripley(out, parts, fits) -> None:
         f"| classical, k = {classical.n_neighbors_} by leave-one-out | {error:.3f} | | | "
         f"{1 - error:.3f} | | | {classical.n_neighbors_} |"
     )
-    truth = RIPLEY.probabilities(X_test)
-    loss = -np.log(truth[np.arange(len(y_test)), y_test]).mean()
-    right = np.mean(truth.argmax(axis=1) == y_test)
+    true_p = RIPLEY.probabilities(X_test)
+    loss = -np.log(true_p[np.arange(len(y_test)), y_test]).mean()
+    right = np.mean(true_p.argmax(axis=1) == y_test)
     lines.append(
         f"| the true distribution, if it were known | {1 - right:.3f} | {loss:.3f} "
-        f"| {truth.max(axis=1).mean():.3f} | {right:.3f} | | | |"
+        f"| {true_p.max(axis=1).mean():.3f} | {right:.3f} | | | |"
     )
     (out / "methods_ripley.md").write_text("\n".join(lines) + "\n")
     figure = Figure(figsize=(9.0, 4.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""Distributions with a known P(y | x): mixtures of normal ones, and patterns in a square."""
+"""Distributions of points and labels with a known P(y | x), for measurements of coverage."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 
 class Mixture(NamedTuple):
-    """Two classes, equally frequent, each an equal mixture of round normal distributions."""
+    """Equally frequent classes, each an equal mixture of spherical normal distributions."""
 
     centres: tuple
     variance: float
@@ -29,7 +29,7 @@ class Mixture(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Points uniform in the unit cube, or as drawn, and P(class 1) a function of x."""
+    """Two classes with a given P(class 1 | x); x is uniform in the unit cube by default."""
 
     n_columns: int
     probability: Callable[[np.ndarray], np.ndarray]
@@ -47,7 +47,7 @@ class Pattern(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Normal points, and the log odds of any number of classes as functions of x."""
+    """Any number of classes with given log odds as functions of x; x is standard normal."""
 
     n_columns: int
     fields: Callable[[np.ndarray], np.ndarray]
@@ -55,8 +55,8 @@ class Classes(NamedTuple):
     def sample(self, n, rng):
         """Draw n points and their labels."""
         X = rng.normal(size=(n, self.n_columns))
-        up_to = np.cumsum(self.probabilities(X), axis=1)[:, :-1]
-        return X, (rng.random(n)[:, None] > up_to).sum(axis=1)
+        cumulative = np.cumsum(self.probabilities(X), axis=1)[:, :-1]
+        return X, (rng.random(n)[:, None] > cumulative).sum(axis=1)
 
     def probabilities(self, X):
         """Return the true class probabilities at the points."""
@@ -64,22 +64,22 @@ class Classes(NamedTuple):
 
 
 def board(cells: int) -> Pattern:
-    """Return a chess board of ``cells`` by ``cells`` fields, with P = .9 and .1."""
+    """Return a chess board of ``cells`` by ``cells`` fields with P(class 1) = 0.9 and 0.1."""
     return Pattern(
         2, lambda X: np.where(np.floor(cells * X).sum(axis=1) % 2 == 0, 0.9, 0.1)
     )  # fmt: skip
 
 
-def _far_out(X):
+def _ring(X):
     radius = np.hypot(*(X - 0.5).T)
     return np.where((radius < 0.15) | (radius > 0.3), 0.9, 0.1)
 
 
 SINE = Pattern(1, lambda X: 0.5 + 0.4 * np.sin(4 * np.pi * X[:, 0]))
 FLAT = Pattern(2, lambda X: np.full(len(X), 0.5))
-# A ring of one class around a core of the other, which lies inside more of its own.
-RING = Pattern(2, _far_out)
-# Class 1 far from the centre, normal points in ten columns.
+# P(class 1) is 0.9 in a disc and outside a larger disc, and 0.1 in the ring between the two.
+RING = Pattern(2, _ring)
+# Normal points in ten columns, with class 1 far from the centre.
 QUADRATIC = Pattern(
     10, lambda X: expit(0.5 * ((X**2).sum(axis=1) - 10)), np.random.Generator.standard_normal
 )
@@ -88,10 +88,11 @@ TEN_COLUMNS = Mixture((((-_STEP,) * 10,), ((_STEP,) * 10,)), 1.0)
 # The distribution that Ripley's points were drawn from (Ripley 1994).
 RIPLEY = Mixture((((-0.7, 0.3), (0.3, 0.3)), ((-0.3, 0.7), (0.4, 0.7))), 0.03)
 _normal = np.random.Generator.standard_normal
-# Twelve centres, three by four, whose classes overlap.
+# Centres of twelve overlapping classes, on a grid of three by four.
 _CENTRES = np.array([(a, b) for a in (-1.2, 0.0, 1.2) for b in (-1.5, -0.5, 0.5, 1.5)])
 _ANGLES, _TENTHS = np.pi / 4 * np.arange(8), np.pi / 5 * np.arange(10)
-# These were looked at while the method was made, but are none of those that constants come from.
+# Distributions that were inspected during the development of the intervals. No constant was chosen
+# on them.
 UNSEEN = {
     "a step from 0.03 to 0.97 in one of six columns": Pattern(
         6, lambda X: np.where(X[:, 0] > 0, 0.97, 0.03), _normal
@@ -118,7 +119,7 @@ UNSEEN = {
         lambda X: np.column_stack([0 * X[:, 0], 1.5 * X[:, 0] - 3.4, 1.5 * X[:, 1] - 4.8]),
     ),
 }
-# These were written when the method was finished, and no constant was chosen on them.
+# Distributions that were written after the intervals were finished. No constant was chosen on them.
 FRESH = {
     "eight classes around a circle, three columns more": Classes(
         5,
@@ -145,7 +146,8 @@ FRESH = {
     "ten classes, two of four columns": Classes(
         4, lambda X: 2.5 * X[:, :2] @ np.array([np.cos(_TENTHS), np.sin(_TENTHS)]) + _TENTHS % 2
     ),
-    # From here on when pairs were divided by their correlation and effects of columns added up.
+    # The distributions below were added later, when the intervals were changed to divide pairs by
+    # their correlation and to add up the effects of columns.
     "a slope along two of fifteen columns": Pattern(
         15, lambda X: expit(2 * X[:, 0] - 2 * X[:, 1]), _normal
     ),

@@ -1,4 +1,4 @@
-"""Pictures of the model: neighbours, draws of the labels, where beta and k come from."""
+"""Figures of the model page: neighbours, draws of labels, agreement, posterior and zones."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ N_DRAWS = 200
 
 
 def run(out: Path) -> dict[str, str]:
-    """Draw the pictures of the page about the model."""
+    """Draw the figures and return the numbers of the model page."""
     ripley = load_ripley()
     graph = NeighborGraph.from_points(ripley.X_train, k_max=K)
     _draw_neighbours(out / "neighbours.png")
@@ -44,7 +44,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _draw_neighbours(path: Path) -> None:
-    """Arrows from each of a few points to its two nearest; one point is nobody's neighbour."""
+    """Draw arrows from seven points to their two nearest; one point is neighbour of no other."""
     points = np.array(
         [[0.0, 0.0], [0.9, 0.25], [0.35, 0.85], [1.9, 0.9], [2.6, 0.15], [2.75, 1.05], [4.3, 0.6]]
     )
@@ -70,10 +70,10 @@ def _draw_neighbours(path: Path) -> None:
         )
     for g in (0, 1):
         ax.plot(*points[labels == g].T, MARKERS[g], color=COLOURS[g], markersize=11, mec=INK)
-    # Beside the point, away from its arrows.
-    beside = [(-14, -3), (8, -4), (-3, 9), (-14, -3), (-3, -16), (8, 3), (8, -3)]
+    # Offsets in points that keep the number of each point clear of its arrows.
+    offsets = [(-14, -3), (8, -4), (-3, 9), (-14, -3), (-3, -16), (8, 3), (8, -3)]
     for i, point in enumerate(points):
-        ax.annotate(str(i), point, beside[i], textcoords="offset points", fontsize=8, color=INK)
+        ax.annotate(str(i), point, offsets[i], textcoords="offset points", fontsize=8, color=INK)
     ax.set(xlim=(-0.3, 4.6), ylim=(-0.35, 1.35), aspect="equal")
     ax.axis("off")
     figure.savefig(path)
@@ -93,10 +93,13 @@ def _draw_labels(path: Path, graph: NeighborGraph, points: np.ndarray) -> None:
 
 
 def _draw_agreement(path: Path, graph: NeighborGraph, labels: np.ndarray) -> tuple[float, float]:
-    """Draw the proportion of agreeing edges over beta; return the observed one and its beta."""
+    """Draw the proportion of agreeing edges against beta.
+
+    Returns the observed proportion, and the beta at which its mean under the model is equal to it.
+    """
     betas = np.linspace(0, 2.4, 25)
     n_edges, model = graph.n_points * K, BoltzmannModel(graph, 2)
-    shares = np.array(
+    proportions = np.array(
         [
             model.agreement(sample_labels(
                 graph, beta, K, 2, method="perfect", n_draws=N_DRAWS, random_state=7
@@ -104,7 +107,7 @@ def _draw_agreement(path: Path, graph: NeighborGraph, labels: np.ndarray) -> tup
             for beta in betas
         ]
     )  # fmt: skip
-    mean, (low, high) = shares.mean(axis=1), np.quantile(shares, [0.05, 0.95], axis=1)
+    mean, (low, high) = proportions.mean(axis=1), np.quantile(proportions, [0.05, 0.95], axis=1)
     observed = float(model.agreement(labels, K) / n_edges)
     matched = float(np.interp(observed, np.maximum.accumulate(mean), betas))
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""What was published and is not found here: values and reasons as ``bayesknn paper`` has them."""
+"""Published values that are not reproduced, with the explanations of ``bayesknn paper``."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from bayesknn.paper.setting import Study
 
 
 def run(out: Path) -> dict[str, str]:
-    """Return the published values and the reasons; ours are measured with the methods."""
+    """Return the published values and the explanations; ``methods`` measures our values."""
     pseudo, path, perfect = (
         REGISTRY[f"num:error-{name}"].quantities["error"] for name in ("pseudo", "path", "perfect")
     )
@@ -31,7 +31,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _tabulate_errors() -> str:
-    """Return the test error of the coherent rule at the k of the paper's page, as a table."""
+    """Return a table of the test error rate of the coherent rule at several k on Ripley's data."""
     ripley = Study(load_ripley())
     names = REGISTRY["num:error-by-k"].quantities
     ks = [name.removeprefix("k=") for name in names if name.startswith("k=")]

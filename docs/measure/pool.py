@@ -1,4 +1,4 @@
-"""The pool explained: its links, reverse neighbours, and why b >= 0."""
+"""Figures of the page on the ensemble: link functions, reverse neighbours, and b >= 0."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from bayesknn.plots.style import COLOURS, GREY, LINES, MARKERS, tidy
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the pictures, and how far the seed moves probabilities."""
+    """Draw the figures; return the standard deviation of probabilities between seeds."""
     _draw_links().savefig(out / "pool_links.png")
     _draw_reverse().savefig(out / "pool_reverse.png")
     _draw_clamp().savefig(out / "pool_clamp.png")
@@ -20,7 +20,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _vary_seed(n_folds: int) -> float:
-    """Return the root mean square over seeds of the probabilities' differences from their mean."""
+    """Return the standard deviation of predicted probabilities over six seeds on the Pima data."""
     pima = load_pima()
     proba = [
         PooledNeighborsClassifier(n_folds=n_folds, random_state=seed)
@@ -40,18 +40,18 @@ def _figure(n_axes: int = 1):
 
 
 def _draw_links() -> Figure:
-    """Draw the probability as a function of the proportion of neighbours, for both links."""
+    """Draw the probability against the class proportion among the neighbours, for both links."""
     figure, axes = _figure(2)
-    share = np.linspace(0, 1, 201)
+    proportion = np.linspace(0, 1, 201)
     for ax in axes:
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label="the proportion itself")
         ax.set(xlabel="proportion of the class among the neighbours", xlim=(0, 1), ylim=(0, 1))
     for beta, colour, line in zip((1, 2, 4), COLOURS, LINES, strict=False):
-        p = 1 / (1 + np.exp(-2 * beta * (2 * share - 1)))
-        axes[0].plot(share, p, color=colour, linestyle=line, label=f"β = {beta}, any k")
+        p = 1 / (1 + np.exp(-2 * beta * (2 * proportion - 1)))
+        axes[0].plot(proportion, p, color=colour, linestyle=line, label=f"β = {beta}, any k")
     for k, colour, line in zip((1, 5, 50), COLOURS, LINES, strict=False):
-        p = (0.5 + 2 * k * share) / (1 + 2 * k)
-        axes[1].plot(share, p, color=colour, linestyle=line, label=f"k = {k}")
+        p = (0.5 + 2 * k * proportion) / (1 + 2 * k)
+        axes[1].plot(proportion, p, color=colour, linestyle=line, label=f"k = {k}")
     axes[0].set(title="exp(β U / k)", ylabel="probability")
     axes[1].set(title="1/G + U, the urn")
     for ax in axes:
@@ -60,7 +60,7 @@ def _draw_links() -> Figure:
 
 
 def _draw_reverse() -> Figure:
-    """Draw a point whose neighbours are not those that have it for a neighbour."""
+    """Draw a point whose forward and reverse neighbours differ."""
     rng = np.random.default_rng(1)
     dense = 0.45 * rng.normal(size=(60, 2))
     angle = rng.uniform(0.3 * np.pi, 1.7 * np.pi, size=25)
@@ -71,7 +71,7 @@ def _draw_reverse() -> Figure:
     figure = Figure(figsize=(6.8, 4.3), layout="constrained")
     axes = figure.subplots(1, 2)
     chosen = (query.neighbors[:, 0], query.reverse_points)
-    titles = ("its five nearest", "those that have it among their five")
+    titles = ("its five nearest neighbours", "points that have it among their five nearest")
     for ax, rows, title in zip(axes, chosen, titles, strict=True):
         for row in rows:
             ax.plot(*np.vstack([point, X[row]]).T, color=GREY, linewidth=0.8, zorder=0)
@@ -85,7 +85,7 @@ def _draw_reverse() -> Figure:
 
 
 def _draw_clamp() -> Figure:
-    """Draw the counts of a point's own class less those of the other, labels saying nothing."""
+    """Draw the mean count of a point's class minus that of the other, for random labels."""
     figure, (ax,) = _figure()
     n, k_values, n_sets = 60, np.arange(1, 60), 300
     y = np.arange(n) % 2
@@ -99,7 +99,7 @@ def _draw_clamp() -> Figure:
     ax.plot(k_values, gaps, color=COLOURS[0])
     ax.set(
         xlabel=f"number of neighbours k, of {n} points",
-        ylabel="own class less the other",
-        title="labels unrelated to X",
+        ylabel="count of the point's class minus the other",
+        title="labels independent of X",
     )
     return figure

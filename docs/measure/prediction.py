@@ -1,7 +1,7 @@
-"""The pool against others: tables, a picture and what the first pages say.
+"""Tables, figure and text of the comparison of the ensemble with other methods.
 
-From ``python docs/measure prediction``, which left prediction.json, and AutoGluon's
-prediction_autogluon.json beside it.
+The results are in prediction.json, written by ``python docs/measure prediction``, and in
+prediction_autogluon.json, written by ``python docs/measure autogluon``.
 """
 
 import json
@@ -23,7 +23,22 @@ PAPER = "the paper's pseudo-likelihood"
 
 
 class Comparison(NamedTuple):
-    """Means over splits: losses and errors (n_sets, n_methods), CPU seconds a fit (n_methods,)."""
+    """Results of the comparison, averaged over splits.
+
+    Attributes
+    ----------
+    sets : list of str
+        Names of the data sets.
+    sizes : dict of str to list of int
+        Numbers of training rows, columns and classes of each set.
+    methods : list of str
+    losses, errors : ndarray of shape (n_sets, n_methods)
+        Test log-losses and error rates.
+    seconds : ndarray of shape (n_methods,)
+        Mean CPU time of a fit.
+    autogluon : str
+        Version and time limit of AutoGluon.
+    """
 
     sets: list[str]
     sizes: dict[str, list[int]]
@@ -34,12 +49,12 @@ class Comparison(NamedTuple):
     autogluon: str
 
     def of(self, method: str) -> np.ndarray:
-        """Log-losses of a method."""
+        """Return the log-losses of a method, shape (n_sets,)."""
         return self.losses[:, self.methods.index(method)]
 
 
 def read() -> Comparison:
-    """Return what both commands measured, on the same splits."""
+    """Return the stored results of both commands, which use the same splits."""
     ours = json.loads(FILE.read_text())
     theirs = json.loads((HERE / "prediction_autogluon.json").read_text())
     sets, methods = list(ours["losses"]), [*ours["seconds"], *theirs["seconds"]]
@@ -57,14 +72,14 @@ def read() -> Comparison:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the tables, the picture and the first page's lines, and what the text says of them."""
+    """Write the tables, the figure and the text; return the numbers of the pages."""
     data = read()
     losses, methods, sets = data.losses, data.methods, data.sets
     ours = data.of(OURS)
     ranks = np.array([rankdata(row) for row in losses])
     rows = [
-        "| method | mean log-loss | more than the pool (standard error) | mean rank | best on "
-        "| error, % | CPU s a fit |",
+        "| method | mean log-loss | difference from the pool (standard error) | mean rank "
+        "| sets with the smallest log-loss | error rate, % | CPU s per fit |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for j in np.argsort(losses.mean(axis=0)):
@@ -79,7 +94,7 @@ def run(out: Path) -> dict[str, str]:
     rows = [f"| data | n, p, G | {' | '.join(methods)} |", "|---|---|" + "---:|" * len(methods)]
     for name, row in zip(sets, losses, strict=True):
         cells = [f"**{loss:.3f}**" if loss == row.min() else f"{loss:.3f}" for loss in row]
-        # Not to be broken over lines.
+        # No-break spaces keep the three sizes on one line.
         sizes = ",\N{NO-BREAK SPACE}".join(map(str, data.sizes[name]))
         rows.append(f"| {name} | {sizes} | {' | '.join(cells)} |")
     (out / "prediction_sets.md").write_text("\n".join(rows) + "\n")
@@ -108,7 +123,7 @@ def run(out: Path) -> dict[str, str]:
 
 
 def write_case(data: Comparison) -> str:
-    """Return the pool next to other methods, and the limits of the comparison, as Markdown."""
+    """Return the results and limits of the comparison, as a Markdown list."""
     others = [j for j, method in enumerate(data.methods) if method not in (OURS, NEIGHBORS)]
     means = dict(zip(data.methods, data.losses.mean(axis=0), strict=True))
     rows = [size[0] for size in data.sizes.values()]
@@ -150,18 +165,21 @@ def write_case(data: Comparison) -> str:
 
 
 def _in_words(method: str) -> str:
-    """Return ``tuned SVM`` for ``SVM, tuned``."""
+    """Return the name of a method for running text: ``tuned SVM`` for ``SVM, tuned``."""
     name, comma, words = method.partition(", ")
     return f"{words} {name}" if comma else name
 
 
 def draw(data: Comparison) -> Figure:
-    """Draw mean log-losses, and CPU seconds beside; on white, legible in dark pages too."""
+    """Draw the mean log-loss of each method, with its CPU time as text.
+
+    The background is white, so that the figure is legible on dark pages too.
+    """
     figure = Figure(figsize=(7.6, 3.9), layout="constrained", facecolor="white")
     ax = figure.subplots()
     tidy(ax)
     means = data.losses.mean(axis=0)
-    # Class frequencies lose two to three times as much as any.
+    # Class frequencies are omitted, because their log-loss is at least twice that of any method.
     order = [j for j in np.argsort(-means) if data.methods[j] != FREQUENCIES]
     more = data.losses - data.of(OURS)[:, None]
     errors = more.std(axis=0, ddof=1) / np.sqrt(len(data.sets))

@@ -1,4 +1,4 @@
-"""A saved model in a program: latency of one row, time to load, size of the file, memory."""
+"""Cost of a saved model in a program: latency of one row, time to load, file size and memory."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from skops.io import dump
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 X, y = load_breast_cancer(return_X_y=True)
 clf = {model}.fit(X[:{n}], y[:{n}])
-clf.predict_interval(X[{n}:]), clf.predict_proba(X[{n}:])  # compiles what predicting needs
+clf.predict_interval(X[{n}:]), clf.predict_proba(X[{n}:])  # compiles the functions of prediction
 dump(clf, {file!r})
 """
 _SERVE = """
@@ -51,7 +51,7 @@ print(json.dumps(seconds | dict(peak=peak / 1024)))
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table of one saved model for each classifier."""
+    """Write the table with a saved model of each classifier."""
     lines = [
         "| classifier | file, MB | first prediction in a new process, CPU s | one row: "
         "`predict_proba`, ms | `predict_interval`, ms | a row of a batch, ms | peak memory, MB |",
@@ -73,6 +73,6 @@ def run(out: Path) -> dict[str, str]:
 
 
 def _run(code: str) -> str:
-    """Run code in a process of its own and return its output."""
+    """Run Python code in a separate process and return its output."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout

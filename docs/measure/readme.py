@@ -1,4 +1,4 @@
-"""The README's pictures and measured lines: ``python docs/measure readme`` renews them."""
+"""Update of the README's figures and measured passages: ``python docs/measure readme``."""
 
 import textwrap
 from pathlib import Path
@@ -18,7 +18,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def write() -> None:
-    """Draw zones and posterior on Ripley's data, and the comparison with other methods."""
+    """Draw the figures of the README and write its measured passages."""
     data = prediction.read()
     prediction.draw(data).savefig(IMAGES / "prediction.png", dpi=130)
     ripley = load_ripley()
@@ -29,15 +29,17 @@ def write() -> None:
 
 
 def fill(text: str) -> str:
-    """Return the README with every measured passage written anew.
+    """Return the text of the README with all measured passages replaced.
 
-    A passage named NAME stands between the lines ``<!-- NAME -->`` and ``<!-- end -->``.
+    The passage NAME is between the lines ``<!-- NAME -->`` and ``<!-- end -->``.
     """
     for name, write_passage in PASSAGES.items():
         start, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, *others = text.split(start)
         if len(others) != 1:
-            raise ValueError(f"README.md must have one passage {start.strip()}")
+            raise ValueError(
+                f"README.md must contain {start.strip()} once, got {len(others)} times"
+            )
         text = before + start + write_passage() + others[0][others[0].index(end) :]
     return text
 
@@ -52,7 +54,7 @@ def _write_demo() -> str:
 
 
 def _write_pool() -> str:
-    """Return the items on the pool: its log-loss, its intervals and its cost."""
+    """Return the list items about the ensemble: log-loss, intervals and cost."""
     seconds = first_use.read()
     first, fits, whole, alone = (
         f"{seconds[name]:.1f}" for name in ("pool_first", "pool_later", "command", "command_alone")
@@ -67,7 +69,7 @@ def _write_pool() -> str:
 
 
 def _wrap(*parts: str) -> str:
-    """Return paragraphs or items of Markdown, wrapped."""
+    """Return paragraphs or list items of Markdown, wrapped at 118 characters."""
     return "".join(
         textwrap.fill(part, 118, subsequent_indent="  " * part.startswith("- ")) + "\n"
         for part in parts

@@ -1,8 +1,8 @@
-"""How time and memory grow with n: ``python docs/measure scaling``, an hour.
+"""Growth of time and memory with n: ``python docs/measure scaling``, an hour.
 
-Writes ``scaling.json``, which is kept in the repository: the pages show it without measuring
-again. Each line is measured in an interpreter of its own, with one thread and compiled kernels in
-the cache. Time is the process's CPU time, which other work on the machine does not change much.
+It writes ``scaling.json``, which is stored in the repository. Each case is measured in a separate
+process, with one thread and compiled kernels in the cache. Times are CPU times, which depend little
+on other work of the machine.
 """
 
 import itertools
@@ -55,7 +55,7 @@ print(json.dumps(dict(
 
 
 def measure(likelihood: str, n: int, p: int) -> dict:
-    """Run one case in an interpreter of its own and return what was found."""
+    """Return times, peak memory and posterior means of one case, run in a separate process."""
     code = _ONE.format(
         here=str(Path(__file__).parent),
         likelihood=likelihood,
@@ -71,7 +71,7 @@ def measure(likelihood: str, n: int, p: int) -> dict:
 
 
 def write() -> None:
-    """Measure every likelihood, size and number of columns."""
+    """Measure all likelihoods, sizes and numbers of columns, and store the results."""
     about = describe_measurement()
     rows = []
     for case in itertools.product(LIKELIHOODS, SIZES, DIMENSIONS):
@@ -81,7 +81,7 @@ def write() -> None:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table of what was kept."""
+    """Write the table of the stored results and return the numbers of the text."""
     kept = json.loads(FILE.read_text())
     lines = [
         "| likelihood | n | p | E k | fit, CPU s | 10,000 predictions, CPU s | peak memory, MB |",

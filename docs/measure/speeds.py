@@ -1,4 +1,4 @@
-"""Speeds that a page shows: ``python docs/measure benchmarks``, a quarter of an hour."""
+"""Benchmarks that a page shows: ``python docs/measure benchmarks``, a quarter of an hour."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ NAMES = ("graph", "large", "dask")
 
 
 def write() -> None:
-    """Run the benchmarks and keep what they print, missed targets too."""
+    """Run the benchmarks and store their output, even if a target is missed."""
     about = describe_measurement()
     command = [sys.executable, "-m", "benchmarks", *NAMES]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)

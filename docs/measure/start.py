@@ -1,4 +1,4 @@
-"""How long a fit takes at the defaults, for the page of those who have a deadline."""
+"""CPU times of fits with default settings, for the page that helps to choose a method."""
 
 import time
 from pathlib import Path
@@ -14,14 +14,14 @@ METHODS = {
         BayesianKNeighborsClassifier("pseudo", random_state=0, n_jobs=1),
         3,
     ),
-    # Beyond, it takes the minute that it allows itself.
+    # The largest size is omitted, because the fit then uses its whole limit of about a minute.
     "`BayesianKNeighborsClassifier()`": (BayesianKNeighborsClassifier(random_state=0, n_jobs=1), 2),
 }
 SIZES = (250, 1_000, 5_000)
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the table of times."""
+    """Write the table of CPU times in seconds."""
     lines = [
         "| " + " | ".join(["", *(f"{n:,} rows" for n in SIZES)]) + " |",
         "|---|" + "---:|" * len(SIZES),
@@ -31,7 +31,7 @@ def run(out: Path) -> dict[str, str]:
         for at, n in enumerate(SIZES[:n_sizes]):
             X, y = RIPLEY.sample(n, np.random.default_rng(0))
             if at == 0:
-                method.fit(X, y)  # compiles
+                method.fit(X, y)  # The first fit compiles.
             start = time.process_time()
             method.fit(X, y)
             cells[at] = f"{time.process_time() - start:.2g}"

@@ -1,7 +1,7 @@
-"""Counts of the paper's page: ``python docs/measure verdicts``, five minutes.
+"""Verdicts of the comparisons with the paper: ``python docs/measure verdicts``, five minutes.
 
-Writes ``verdicts.json``, which is kept in the repository: the verdict of each comparison of
-``bayesknn paper``, whose page is then in ``paper-output``.
+It runs ``bayesknn paper``, whose page is then in ``paper-output``, and writes the verdict of each
+comparison to ``verdicts.json``, which is stored in the repository.
 """
 
 import json
@@ -12,14 +12,14 @@ from bayesknn.paper.comparison import KINDS
 from kept import HERE, ROOT, describe_age, describe_measurement
 
 FILE = HERE / "verdicts.json"
-# Items on what the paper's perfect sampling costs and cannot do; another sampler is used here.
+# Items about the cost and the limits of the paper's perfect sampler, which is replaced here.
 REPLACED = ("num:accept-reject", "num:times", "extra:perfect-four")
 
 
 def write() -> None:
-    """Reproduce the paper at the default budget and keep the verdicts."""
+    """Reproduce the paper with the default budget and store the verdicts."""
     about = describe_measurement()
-    # force: results in the folder may come from other code.
+    # force=True recomputes results in the folder, which may come from other code.
     rows = run_paper(ROOT / "paper-output", force=True).rows
     verdicts = {f"{row.id} {row.quantity}": row.verdict for row in rows if row.kind}
     FILE.write_text(json.dumps({"measured": about, "verdicts": verdicts}, indent=1) + "\n")
@@ -31,7 +31,7 @@ def read() -> dict[str, str]:
 
 
 def count() -> dict[str, dict[str, int]]:
-    """Return the number of comparisons with each verdict, by kind."""
+    """Return the number of comparisons with each verdict, for each kind of comparison."""
     verdicts = list(read().values())
     return {
         kind: {verdict: verdicts.count(verdict) for verdict in each}
@@ -40,7 +40,7 @@ def count() -> dict[str, dict[str, int]]:
 
 
 def write_case() -> str:
-    """Return the counts of the three kinds as a sentence."""
+    """Return the sentences with the counts of all verdicts, for the pages and the README."""
     counts, verdicts = count(), read().items()
     replaced = sum(
         verdict == "not borne out" and name.startswith(REPLACED) for name, verdict in verdicts
@@ -60,6 +60,6 @@ def write_case() -> str:
 
 
 def run(out: Path) -> dict[str, str]:
-    """Write the sentence for the pages."""
+    """Write the sentences for the pages; return the age of the measurement."""
     (out / "verdicts.md").write_text(write_case() + "\n")
     return {"verdicts_measured": describe_age(FILE.name)}

@@ -1,4 +1,4 @@
-"""Classical kNN: the paper's numbers, ties, and what bad input is told."""
+"""Tests of the classical rule: numbers of the paper, ties and error messages."""
 
 import re
 import warnings
@@ -24,16 +24,17 @@ neighbour_labels = st.integers(2, 5).flatmap(
 @given(neighbour_labels)
 def test_vote_is_decided_by_decreasing_k(case):
     n_classes, votes = case
-    # Farther away are two rows of each class, which a class needs and no k reaches.
+    # Two distant rows of each class are added, which fit requires. No k in the test includes them.
     labels = np.array(votes + 2 * list(range(n_classes)))
     X = np.arange(len(labels), dtype=float)[:, None]
     for k in range(1, len(votes) + 1):
         clf = ClassicalKNeighborsClassifier(k, max_neighbors=k).fit(X, labels)
         assert clf.predict([[-1.0]])[0] == reference.vote(labels, k)
-        # The votes that decided: the most that leave one leader.
-        left = [np.bincount(votes[:fewer], minlength=n_classes) for fewer in range(k, 0, -1)]
-        decided = next(one for one in left if np.sum(one == one.max()) == 1)
-        np.testing.assert_allclose(clf.predict_proba([[-1.0]])[0], decided / decided.sum())
+        # The decisive counts are those of the largest number of neighbours, at most k, without a
+        # tie. The predicted probabilities must be proportional to them.
+        counts = [np.bincount(votes[:fewer], minlength=n_classes) for fewer in range(k, 0, -1)]
+        decisive = next(each for each in counts if np.sum(each == each.max()) == 1)
+        np.testing.assert_allclose(clf.predict_proba([[-1.0]])[0], decisive / decisive.sum())
 
 
 @given(st.integers(0, 10), st.integers(2, 4), st.integers(0, 2**32 - 1))
@@ -41,7 +42,7 @@ def test_leave_one_out_is_the_vote_of_the_others(more, n_classes, seed):
     rng = np.random.default_rng(seed)
     labels = np.append(np.repeat(np.arange(n_classes), 2), rng.integers(0, n_classes, size=more))
     n = len(labels)
-    # A coarse lattice, so that there are duplicates and equal distances.
+    # Points on a coarse lattice have duplicates and equal distances.
     points = rng.integers(0, 3, size=(n, 2)).astype(float)
     errors = ClassicalKNeighborsClassifier(1, max_neighbors=n - 1).fit(points, labels).loo_errors_
     near = reference.neighbours(reference.distances(points, points))
@@ -56,13 +57,13 @@ def test_leave_one_out_equals_refitting_without_the_point():
     for k in (1, 2, 7, 12):
         wrong = 0
         for i in range(len(y)):
-            rest = np.arange(len(y)) != i
-            without = ClassicalKNeighborsClassifier(k).fit(X[rest], y[rest])
-            wrong += without.predict(X[i : i + 1])[0] != y[i]
+            is_other = np.arange(len(y)) != i
+            refitted = ClassicalKNeighborsClassifier(k).fit(X[is_other], y[is_other])
+            wrong += refitted.predict(X[i : i + 1])[0] != y[i]
         assert clf.loo_errors_[k - 1] == wrong / len(y)
 
 
-# The paper's Tables 1 and 2, and the values of k it names in the text.
+# Error rates in the paper's Tables 1 and 2, and the values of k that its text mentions.
 TABLES = [
     (load_ripley, {1: 0.150, 3: 0.134, 15: 0.095, 17: 0.087, 31: 0.084, 54: 0.081}),
     (load_pima, {1: 0.316, 3: 0.229, 15: 0.226, 31: 0.211, 57: 0.205, 66: 0.208}),
@@ -103,12 +104,12 @@ def test_odd_k_and_two_classes_agree_with_scikit_learn():
 
 def test_a_tie_goes_to_the_class_that_led_before_it():
     X, y = [[0.0], [1.0], [2.0], [3.0], [8.0], [9.0]], ["b", "a", "a", "b", "a", "b"]
-    # From 0.1 the neighbours say b, a, a, b: tied at k = 2 and 4.
+    # The labels of the neighbours of 0.1 are b, a, a, b, with ties at k = 2 and 4.
     expected = {1: "b", 2: "b", 3: "a", 4: "a"}
     for k, winner in expected.items():
         clf = ClassicalKNeighborsClassifier(k).fit(X, y)
         assert clf.predict([[0.1]]) == [winner]
-    # The shares are those of the vote that decided: k = 3, not the tie at 4.
+    # The proportions are those at k = 3, because the vote at k = 4 is tied.
     np.testing.assert_allclose(clf.predict_proba([[0.1]]), [[2 / 3, 1 / 3]])
 
 
@@ -227,7 +228,7 @@ def test_bad_training_data_gets_one_line(case):
         (pd.DataFrame(np.ones((6, 3)), columns=["a", "b", "c"]), Y_GOOD[:5], {}),
     ],
 )
-def test_a_refused_fit_leaves_the_last_one_whole(X, y, options):
+def test_a_fit_that_raises_keeps_the_previous_fit(X, y, options):
     names = pd.DataFrame(X_GOOD, columns=["height", "weight"])
     for good in (X_GOOD, names):
         clf = ClassicalKNeighborsClassifier().fit(good, Y_GOOD)
@@ -239,7 +240,7 @@ def test_a_refused_fit_leaves_the_last_one_whole(X, y, options):
         np.testing.assert_array_equal(clf.predict_proba(good), expected)
 
 
-def test_too_few_columns_are_refused_without_a_warning_about_names():
+def test_too_few_columns_raise_without_a_warning_about_names():
     clf = ClassicalKNeighborsClassifier().fit(
         pd.DataFrame(X_GOOD, columns=["height", "weight"]), Y_GOOD
     )

@@ -1,4 +1,4 @@
-"""The reference itself, against closed forms, known numbers and exact distributions."""
+"""Tests of the reference against closed forms, known numbers and exact distributions."""
 
 import ast
 from functools import cache, partial
@@ -18,7 +18,7 @@ BETA_MAX, K = 2.5, 3
 PLUG_IN = (1.0, 2)
 TOY = ref.neighbours(ref.distances(ref.TOY_X, ref.TOY_X))
 TWO, WEIGHTS = np.ones(2), np.array([0.6, 1.5])
-# Points 0 and 1 are mutual neighbours, point 3 is nobody's at k = 1.
+# At k = 1, points 0 and 1 are mutual neighbours, and point 3 is neighbour of no other point.
 NEAR = np.array([[1, 2], [0, 2], [1, 0], [2, 1]])
 
 
@@ -92,15 +92,15 @@ def test_conditionals_are_those_of_the_joint_distribution(a):
     every, p = ref.distribution(NEAR, a, 1.3, 2)
     by_labels = p.reshape((2,) * 4)
     for y, of_y in zip(every, p, strict=True):
-        found = ref.conditional(NEAR, a, y, 1.3, 2)
+        p = ref.conditional(NEAR, a, y, 1.3, 2)
         for i in range(4):
             either = by_labels[(*y[:i], slice(None), *y[i + 1 :])]
-            np.testing.assert_allclose(found[i], either / either.sum(), rtol=1e-12)
+            np.testing.assert_allclose(p[i], either / either.sum(), rtol=1e-12)
         assert ref.log_likelihood(NEAR, a, y, 1.3, 2) == pytest.approx(np.log(of_y), rel=1e-12)
 
 
-def test_two_points_each_the_others_neighbour():
-    """The graph of the paper's example: Z = 2 (1 + exp(2 beta)), E[S] its derivative."""
+def test_two_points_that_are_mutual_neighbours():
+    """On the graph of the paper's example, Z = 2 (1 + exp(2 beta)) and E[S] = d log Z / d beta."""
     pair, e = np.array([[1], [0]]), np.exp(2 * 1.3)
     assert ref.log_normalizer(pair, TWO, 1.3, 1) == pytest.approx(np.log(2 * (1 + e)))
     assert ref.mean_agreement(pair, TWO, 1.3, 1) == pytest.approx(2 * e / (1 + e))
@@ -112,14 +112,14 @@ def test_class_weights_are_probabilities_over_proportions():
 
 
 def test_a_new_point_is_one_more_point_without_ties():
-    # Its predictive is the full conditional of the larger graph, in which it has its place.
+    # The predictive probability of a new point is its full conditional in the graph that contains
+    # it. Edges between the other points change, but do not enter this conditional.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), rng.integers(3, size=12)
     D = ref.distances(X, X)
     larger = ref.conditional(ref.neighbours(D), np.ones(3), y, 1.7, 4)[-1]
-    found = ref.predictive(D[:-1, :-1], D[-1, :-1], np.ones(3), y[:-1], 1.7, 4)
-    # Points that look past the twelfth to their k-th neighbour do not enter its conditional.
-    np.testing.assert_allclose(found, larger, rtol=1e-12)
+    predicted = ref.predictive(D[:-1, :-1], D[-1, :-1], np.ones(3), y[:-1], 1.7, 4)
+    np.testing.assert_allclose(predicted, larger, rtol=1e-12)
 
 
 def test_path_sampling_is_the_integral_of_the_mean():
@@ -210,21 +210,23 @@ def toy_grid():
 
 @cache
 def exact_means():
-    """E beta, P(k = 1) and P(k = 2) on the toy data."""
+    """Return E beta, P(k = 1) and P(k = 2) on the toy data, by the grid."""
     betas, _, weights = toy_grid()
     return np.array([weights.sum(axis=0) @ betas, *weights.sum(axis=1)[:2]])
 
 
 @cache
 def tabulated(k):
-    """Return S_k of every labelling, for draws of labels and for log Z."""
+    """Return S_k of all labellings of the toy data, shape (64,)."""
     return ref.agreement(TOY, TWO, ref.labellings(6, 2), k)
 
 
 def run(move, n_moves, seed):
-    """Return the means of one chain that starts at the posterior, for some stand still for long.
+    """Return the means of beta, k = 1 and k = 2 over one chain.
 
-    The auxiliary labels start at g: under the joint posterior they do not depend on (beta, k).
+    The chain starts at a draw from the posterior, because some chains do not move for many
+    iterations. The auxiliary labels start at a draw at the plug-in, which is their distribution
+    under the joint posterior.
     """
     rng = np.random.default_rng(seed)
     walk = partial(ref.propose, beta_max=BETA_MAX, K=K, tau=2.0, r=1)
@@ -315,7 +317,7 @@ def test_the_classifier_with_the_pseudo_likelihood_is_the_reference():
 
 
 def test_the_coherent_classifier_is_the_reference():
-    """The exact normalising constant of so few points is used."""
+    """With so few points the classifier computes the normalising constant exactly."""
     clf = fit("coherent", 0)
     answers = [
         clf.beta_mean_, *clf.k_probabilities_[:-1], *clf.predict_proba(small_data()[2])[:, 0]

@@ -1,4 +1,4 @@
-"""The packaged data: shapes and counts the paper states, checksums, partitions."""
+"""Tests of the packaged data: sizes given in the paper, checksums and partitions."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_glass_seed_decides_the_partition():
     first, again, other = (load_glass(random_state=seed) for seed in (7, 7, 8))
     np.testing.assert_array_equal(first.train_rows, again.train_rows)
     assert not np.array_equal(first.train_rows, other.train_rows)
-    # Frozen: published seeds must keep meaning the same rows.
+    # The rows are compared with fixed numbers, because a seed must give the same rows for ever.
     assert load_glass(random_state=0).train_rows[:8].tolist() == [2, 4, 5, 7, 8, 10, 16, 18]
 
 
@@ -74,7 +74,7 @@ def test_glass_takes_any_kind_of_random_state(random_state):
     assert len(load_glass(random_state=random_state).y_train) == 89
 
 
-def test_glass_refuses_unknown_classes():
+def test_unknown_classes_of_glass_raise():
     with pytest.raises(ValueError, match="classes must be 'merged' or 'raw', got 'four'"):
         load_glass(classes="four")
 
@@ -100,7 +100,7 @@ def test_frames_hold_the_same_values(load):
 
 
 @pytest.mark.parametrize("name", sorted(_loaders.SHA256))
-def test_a_changed_file_is_refused(name, monkeypatch):
+def test_a_changed_file_raises(name, monkeypatch):
     monkeypatch.setitem(_loaders.SHA256, name, "0" * 64)
     with pytest.raises(ValueError, match=f"{name} has changed.*reinstall bayesknn") as error:
         _loaders.read_table(name)

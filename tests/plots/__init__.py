@@ -1,1 +1,1 @@
-"""The Displays: what they compute, and that what they draw is what they were given."""
+"""Tests of the Displays: the numbers that they compute, and that the figures show them."""

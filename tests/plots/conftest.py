@@ -1,4 +1,4 @@
-"""Axes to draw on, a fitted classifier, and no figure left open."""
+"""Fixtures: axes, data, a fitted classifier, and the closing of all figures after each test."""
 
 import matplotlib.pyplot as plt
 import pytest
@@ -26,6 +26,6 @@ def ripley():
 
 @pytest.fixture(scope="session")
 def clf(ripley):
-    """Fit by the pseudo-likelihood, for which the grid is a matter of moments."""
+    """Return a classifier fitted with the pseudo-likelihood, which takes little time."""
     clf = BayesianKNeighborsClassifier("pseudo", beta_max=4.0, n_draws=500, random_state=0)
     return clf.fit(ripley.X_train, ripley.y_train)

@@ -1,4 +1,4 @@
-"""The leave-one-out error curve."""
+"""Tests of the leave-one-out error curve."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Maps of two features: decision regions, zones, and the plane they share."""
+"""Tests of the maps of decision regions and zones."""
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from bayesknn.plots import DecisionRegionDisplay, ZoneMapDisplay
 
 
 def ramp(n_classes=2):
-    """P(second class) grows with x; within 0.1 of one half nothing is sure."""
+    """Return a map in which P(second class) is x, with uncertainty for x within 0.1 of 0.5."""
     x = np.linspace(0, 1, 50)
     second = np.tile(x, (40, 1))
     zones = np.where(abs(second - 0.5) < 0.1, -1, second > 0.5)
@@ -55,7 +55,7 @@ def test_the_zone_of_uncertainty_is_hatched_where_it_is(ax):
     assert legend_of(ax) == ["class a", "class b", "uncertain"]
 
 
-def test_shades_are_the_deeper_the_surer(ax):
+def test_shades_are_darker_where_the_probability_is_higher(ax):
     ramp().plot(ax=ax)
     (image,) = ax.images
     lightness = np.asarray(image.get_array()).mean(axis=2)[0]
@@ -63,7 +63,7 @@ def test_shades_are_the_deeper_the_surer(ax):
     assert len(contour_sets(ax)) == 2
 
 
-def test_a_map_that_is_sure_everywhere_has_no_hatching_and_no_level(ax):
+def test_a_map_without_uncertainty_has_no_hatching_and_no_level(ax):
     probabilities = np.zeros((5, 5, 2))
     probabilities[..., 0] = 1.0
     x = np.arange(5.0)
@@ -106,12 +106,12 @@ def test_the_map_of_four_classes_in_a_frame(ax):
     assert display.probabilities.shape == (25, 25, 4)
     np.testing.assert_allclose(display.probabilities.sum(axis=2), 1)
     winners = display.probabilities.argmax(axis=2)
-    sure = display.zones >= 0
-    np.testing.assert_array_equal(display.zones[sure], winners[sure])
+    is_decided = display.zones >= 0
+    np.testing.assert_array_equal(display.zones[is_decided], winners[is_decided])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("RI", "Mg")
 
 
-def test_bad_input_is_refused(ax, clf):
+def test_bad_input_raises(ax, clf):
     with pytest.raises(NotFittedError):
         ZoneMapDisplay.from_estimator(BayesianKNeighborsClassifier(), np.eye(2), ax=ax)
     with pytest.raises(
@@ -165,7 +165,7 @@ def test_decision_region_takes_frames_strings_and_more_classes(ax):
         DecisionRegionDisplay.from_estimator(clf, X.to_numpy(), ax=ax)
 
 
-def test_decision_region_refuses_what_it_cannot_show(ax):
+def test_decision_region_of_bad_input_raises(ax):
     clf = ClassicalKNeighborsClassifier(1).fit(np.eye(4)[:, :3], [0, 0, 1, 1])
     with pytest.raises(ValueError, match=r"needs X with two columns, got shape \(4, 3\)"):
         DecisionRegionDisplay.from_estimator(clf, np.eye(4)[:, :3], ax=ax)

@@ -1,4 +1,4 @@
-"""Marginals and traces of (beta, k)."""
+"""Tests of the figures of the marginals and traces of (beta, k)."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from bayesknn.posterior import GridPosterior, make_tree
 
 
 def normal_grid(n_replicates=0):
-    """Weights of two normal laws of beta, for k = 2 and for k = 4, by the trapezium rule."""
-    centres, shares = np.array([1.0, 2.0]), np.array([0.3, 0.7])
+    """Return a grid posterior with normal distributions of beta at k = 2 and at k = 4."""
+    centres, masses = np.array([1.0, 2.0]), np.array([0.3, 0.7])
     betas = centres[:, None] + np.linspace(-0.6, 0.6, 161)
     weights = norm.pdf(betas, centres[:, None], 0.1)
     weights[:, [0, -1]] /= 2
-    weights *= (shares / weights.sum(axis=1))[:, None]
+    weights *= (masses / weights.sum(axis=1))[:, None]
     replicates = np.array([weights, weights[::-1]])[:n_replicates]
     return GridPosterior(np.array([2, 4]), betas, weights, replicates.reshape(-1, 2, 161), k_max=5)
 
@@ -31,8 +31,8 @@ def chain_tree(algorithm=None):
 def test_marginal_of_beta_on_a_grid_is_the_mixture():
     marginals = PosteriorDisplay.from_posterior(normal_grid())
     edges = marginals.beta_edges
-    below = 0.3 * norm.cdf(edges, 1.0, 0.1) + 0.7 * norm.cdf(edges, 2.0, 0.1)
-    np.testing.assert_allclose(marginals.beta_density * np.diff(edges), np.diff(below), atol=1e-4)
+    cdf = 0.3 * norm.cdf(edges, 1.0, 0.1) + 0.7 * norm.cdf(edges, 2.0, 0.1)
+    np.testing.assert_allclose(marginals.beta_density * np.diff(edges), np.diff(cdf), atol=1e-4)
     assert marginals.k_values.tolist() == [1, 2, 3, 4, 5]
     np.testing.assert_allclose(marginals.k_probabilities, [0, 0.3, 0, 0.7, 0])
     assert marginals.k_errors is None
@@ -54,7 +54,7 @@ def test_marginals_of_a_grid_carry_its_error():
     np.testing.assert_allclose(marginals.k_errors, [0, 0.2, 0, 0.2, 0])
 
 
-def test_range_of_beta_leaves_nothing_of_note_out():
+def test_range_of_beta_covers_nearly_all_of_the_posterior():
     low, high = PosteriorDisplay.from_posterior(normal_grid()).beta_edges[[0, -1]]
     assert 0.5 < low < 0.75 and 2.3 < high < 2.5
 
@@ -125,7 +125,7 @@ def test_the_chains_of_a_classifier(ripley):
     chains = BayesianKNeighborsClassifier(
         "pseudo", "metropolis", beta_max=4.0, n_chains=2, n_draws=300, random_state=0
     )
-    # Far too few draws: no matter for a picture.
+    # So few draws cause a warning about mixing, which is irrelevant for the figure.
     with pytest.warns(MixingWarning):
         chains.fit(ripley.X_train, ripley.y_train)
     display = PosteriorDisplay.from_estimator(chains)
@@ -133,7 +133,7 @@ def test_the_chains_of_a_classifier(ripley):
     np.testing.assert_array_equal(display.k_probabilities, chains.k_probabilities_)
 
 
-def test_bad_input_is_refused():
+def test_bad_input_raises():
     with pytest.raises(ValueError, match="got a list"):
         PosteriorDisplay.from_posterior([1.0, 2.0])
     with pytest.raises(ValueError, match="needs 1 x 2 axes, got 4"):

@@ -1,4 +1,4 @@
-"""Statistics of the labels beside those of drawn labels."""
+"""Tests of the figure of the posterior predictive check."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_a_panel_for_each_statistic_with_its_tail_in_words(ripley):
         assert sum(heights) == len(statistic.drawn) == 50
 
 
-def test_axes_of_ones_own_and_many_statistics():
+def test_given_axes_and_many_statistics():
     same = Statistic(3.0, np.full(20, 3.0))
     ax = Figure().subplots()
     assert PredictiveCheckDisplay({"one": same}).plot(axes=[ax]).axes_[0, 0] is ax

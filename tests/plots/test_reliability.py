@@ -1,4 +1,4 @@
-"""The reliability diagram."""
+"""Tests of the reliability diagram."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_a_classifier_on_test_points_and_by_leave_one_out(clf, ripley):
     assert np.nansum(display.observed * display.counts) == pytest.approx(hits.sum())
 
 
-def test_bad_input_is_refused(clf, ripley):
+def test_bad_input_raises(clf, ripley):
     y, probabilities = [0, 1], np.full((2, 2), 0.5)
     draw = ReliabilityDisplay.from_predictions
     with pytest.raises(NotFittedError):

@@ -1,4 +1,4 @@
-"""What all pictures share, and that importing them does not import matplotlib."""
+"""Tests of colours, axes and fonts of all figures, and of the late import of matplotlib."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ from bayesknn.plots import (
 
 
 def draw_classes(n_classes):
-    """Draw a plane in stripes of one class each, and a point in each stripe."""
+    """Draw a map with a vertical stripe and a point for each class; return its axes."""
     x, classes = np.arange(n_classes), np.arange(n_classes)
     winners = np.tile(classes, (2, 1))
     display = DecisionRegionDisplay(x, [0, 1], winners, classes)
@@ -34,7 +34,7 @@ def test_every_class_has_a_marker_and_a_colour_of_its_own():
     assert len({line.get_marker() for line in lines}) == 8
     colours = [to_rgb(line.get_color()) for line in lines]
     assert len(set(colours)) == 8
-    # The first two can be told apart in grey.
+    # The first two colours differ in lightness, so that they can be distinguished in grey.
     assert abs(np.dot(colours[0], [0.3, 0.6, 0.1]) - np.dot(colours[1], [0.3, 0.6, 0.1])) > 0.2
 
 
@@ -42,18 +42,18 @@ def test_regions_have_the_colours_of_their_points_mixed_with_white():
     ax = draw_classes(3)
     shades = np.asarray(ax.images[0].get_array())[0]
     for line, shade in zip(ax.lines[-3:], shades, strict=True):
-        share = (1 - shade[:3]) / (1 - np.array(to_rgb(line.get_color())))
-        assert 0.1 < share.min() and np.ptp(share) < 0.02
+        strength = (1 - shade[:3]) / (1 - np.array(to_rgb(line.get_color())))
+        assert 0.1 < strength.min() and np.ptp(strength) < 0.02
 
 
-def test_a_picture_takes_the_axes_it_is_given_or_makes_its_own():
+def test_a_figure_uses_given_axes_or_makes_new_ones():
     display = LeaveOneOutDisplay([0.2, 0.1]).plot()
     assert display.ax_ in display.figure_.axes
     ax = Figure().subplots()
     assert display.plot(ax=ax).ax_ is ax and display.figure_ is ax.figure
 
 
-def test_more_classes_than_colours_are_refused():
+def test_more_classes_than_colours_raise():
     with pytest.raises(ValueError, match="at most 8 classes, got 9"):
         draw_classes(9)
 
@@ -83,7 +83,7 @@ def draw_maps_and_paths(name):
 
 
 def letters_of(text):
-    """Return the letters that some font of a text has."""
+    """Return the code points that at least one font of a text contains."""
     families = set(text.get_fontfamily()) & set(fontManager.get_font_names())
     assert len(families) > 1, "there are fonts to fall back on"
     paths = [findfont(FontProperties(family=[family])) for family in families]
@@ -92,7 +92,7 @@ def letters_of(text):
 
 @pytest.mark.parametrize("name", ["\u82b1\u74e3", "a\u231a", "\U0001f41d\u0378"])
 def test_names_in_any_script_are_drawn(name):
-    # Where matplotlib does not bring a font of boxes, it says which letter no font has.
+    # If a letter is in none of the fonts, matplotlib must warn about it.
     figures = draw_maps_and_paths(name)
     assert len(figures) == 2
     for figure in figures:

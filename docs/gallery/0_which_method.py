@@ -2,8 +2,9 @@
 One data set through every method
 =================================
 
-Diabetes among Pima women: seven measurements, 200 training points, 332 test points. The same table
-goes through the classical vote, the paper's model, its pseudo-likelihood and the pool.
+The Pima diabetes data have seven measurements of 200 training and 332 test points. This example
+fits four methods to them: the classical vote, the paper's model, its pseudo-likelihood and the
+ensemble. It compares their test log-loss and error rate.
 """
 
 # %%
@@ -36,15 +37,16 @@ for name, method in methods.items():
     print(f"{name:18} log-loss {log_loss(pima.y_test, probabilities):.3f}, error {error:.3f}")
 
 # %%
-# The vote says how many neighbours agree, which is no probability yet. The coherent model is for
-# what it says about k and beta:
+# The classical vote returns class proportions among the neighbours, which are poor estimates of
+# probabilities. The paper's (coherent) model gives a posterior of k and beta:
 
 bayes = methods["coherent"][-1]
 print(f"k: mean {bayes.k_values_ @ bayes.k_probabilities_:.1f}; beta: mean {bayes.beta_mean_:.2f}")
 
 # %%
-# The pool is for the probabilities. It tells which distance it trusts, and what its trees see in
-# each column beyond what they see in permuted ones.
+# The ensemble is meant for predicted probabilities. ``pool_weights_`` has the weight of each base
+# model, and ``feature_relevance_`` the relevance of each column to its trees, relative to permuted
+# columns.
 
 pool = methods["pool"]
 for member, weight in pool.pool_weights_.items():
@@ -55,8 +57,9 @@ for column, relevance in zip(pima.feature_names, pool.feature_relevance_, strict
 # %%
 # Which columns
 # -------------
-# Forward search by the pseudo-likelihood's evidence, which takes a moment; ``by="evidence"``, that
-# of the paper's model, takes longer.
+# ``ColumnSelector`` selects columns by forward search. ``"pseudo-evidence"`` uses the evidence of
+# the pseudo-likelihood, which takes about a second; ``"evidence"``, that of the paper's model,
+# takes longer.
 
 import warnings
 
@@ -71,9 +74,10 @@ figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 ColumnPathDisplay.from_estimator(selector, ax=ax)
 
 # %%
-# The search makes one choice. The posterior over all sets of columns says how sure it is: a strip
-# is a set, as wide as its probability, and the filled part of a row is the probability that the
-# column belongs to the set.
+# The search returns one set of columns. The posterior over all sets shows how certain this choice
+# is. The horizontal axis is divided into one interval for each set, of the length of its posterior
+# probability. The row of a column is filled where the set contains the column, so that its total
+# filled length is the inclusion probability of the column.
 
 from bayesknn.plots import ColumnSetsDisplay
 
@@ -81,17 +85,17 @@ figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ColumnSetsDisplay.from_estimator(selector, ax=ax)
 
 # %%
-# What forward search cannot see
-# ------------------------------
-# On a chess board either coordinate alone says nothing about the colour of the field. With two
-# columns of noise beside them the search starts with whichever is luckiest, and says that it is not
-# informative; the pool sees both.
+# A limit of forward search
+# -------------------------
+# On a chess board, one coordinate alone carries no information about the colour of a field. With
+# two noise columns added, the first step of the search selects an arbitrary column and reports that
+# it is not informative. The posterior over sets and the ensemble find both coordinates.
 
 rng = np.random.default_rng(0)
 board = rng.uniform(-1, 1, size=(200, 4))
 colour = np.where(board[:, 0] * board[:, 1] > 0, "black", "white")
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that no column is informative
+    warnings.simplefilter("ignore")  # The selector warns that no column is informative.
     stuck = ColumnSelector("pseudo-evidence", max_columns=1).fit(board, colour)
 print(f"best single column: {stuck.scores_[0]:.1f}; without any: {stuck.null_score_:.1f}")
 print(f"informative: {stuck.informative_}")

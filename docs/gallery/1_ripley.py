@@ -2,18 +2,18 @@
 Ripley's data, end to end
 =========================
 
-The paper's running example: 250 training points in the plane, two classes that overlap, 1,000
-test points. We fit, look at what was learnt about beta and k, predict, and ask where the data
-decide which class is the most probable.
+The running example of the paper has 250 training and 1,000 test points in the plane, in two
+overlapping classes. This example fits the paper's classifier, shows the posterior of beta and k,
+predicts probabilities, and finds the points whose most probable class is uncertain.
 """
 
 # %%
 # Fit
 # ---
-# ``as_published`` returns a ``BayesianKNeighborsClassifier`` with the settings of the paper. k runs
-# from 1 to the size of the smaller class; beta from 0 to the value beyond which almost all
-# neighbours have the same label (``beta_max=4`` gives the paper's value, found by trial and error);
-# both are averaged over their posterior.
+# ``as_published`` returns a ``BayesianKNeighborsClassifier`` with the settings of the paper. The
+# prior of k is uniform from 1 to the size of the smaller class. The prior of beta is uniform from 0
+# to the value beyond which almost all neighbours have the same label; ``beta_max=4`` gives the
+# paper's value, found by trial and error. Predictions average over the posterior of both.
 
 from bayesknn.datasets import load_ripley
 from bayesknn.paper import as_published
@@ -22,13 +22,13 @@ ripley = load_ripley()
 clf = as_published(ripley.y_train, random_state=0).fit(ripley.X_train, ripley.y_train)
 print(f"beta: mean {clf.beta_mean_:.2f}, standard deviation {clf.beta_sd_:.2f}")
 print(f"k: mean {clf.k_values_ @ clf.k_probabilities_:.1f}")
-print(f"how: {clf.diagnostics_['reason']}")
+print(f"inference: {clf.diagnostics_['reason']}")
 
 # %%
-# What the labels say about beta and k
-# ------------------------------------
-# The bars carry their Monte Carlo errors: the sum over the grid needs the normalising constant,
-# and that was estimated by simulation.
+# The posterior of beta and k
+# ---------------------------
+# The error bars are Monte Carlo standard errors. The posterior on the grid depends on the
+# normalising constant, which is estimated by simulation.
 
 from bayesknn.plots import PosteriorDisplay
 
@@ -37,8 +37,8 @@ PosteriorDisplay.from_estimator(clf)
 # %%
 # Predict
 # -------
-# ``predict_proba`` averages the class probabilities over the posterior. Nothing is drawn at this
-# point: the same classifier gives the same bits again.
+# ``predict_proba`` averages the class probabilities over the posterior. Prediction uses no random
+# numbers, so that repeated calls return identical values.
 
 probabilities = clf.predict_proba(ripley.X_test)
 print(f"error on the test points: {1 - clf.score(ripley.X_test, ripley.y_test):.3f}")
@@ -48,9 +48,10 @@ for x, p in zip(ripley.X_test[:3], probabilities[:3], strict=True):
 # %%
 # Decided and undecided points
 # ----------------------------
-# The paper names a class where the 95 % credible interval of its probability lies above those of
-# the others; for two classes, above one half. The rest is the zone of uncertainty, the hatched one.
-# The interval, ``of="parameters"``, carries the uncertainty about beta and k and no other.
+# The paper assigns a point to a class if the 95 % credible interval of the probability of this
+# class lies above the intervals of the other classes; for two classes, above 0.5. All other points
+# are in the zone of uncertainty, which is hatched. This interval, ``of="parameters"``, covers only
+# the uncertainty about beta and k.
 
 import matplotlib.pyplot as plt
 
@@ -64,10 +65,10 @@ for ax, of, title in zip(
     ax.set_title(title)
 
 # %%
-# The default interval is for the true probability of the class, and is far wider: :doc:`/intervals`
-# explains what it adds.
+# The default interval is an interval for the true probability of the class. It is much wider;
+# :doc:`/intervals` explains why.
 #
-# Points near the border are often wrong on either side of it, as their probabilities say.
+# Points near the border are often misclassified, as their probabilities near 0.5 indicate.
 
 wrong = clf.predict(ripley.X_test) != ripley.y_test
 for of in ("parameters", "probability"):
@@ -79,14 +80,14 @@ for of in ("parameters", "probability"):
     )
 
 # %%
-# A wrong decision that costs more
-# --------------------------------
-# ``predict_decision`` takes a table of losses, one row for each decision and one column for each
-# true class. Here, to miss class 1 is five times as bad as a false alarm.
+# Decisions with unequal losses
+# -----------------------------
+# ``predict_decision`` takes a table of losses, with a row for each decision and a column for each
+# true class. In this table, missing class 1 has five times the loss of a false alarm.
 
 decisions, expected_loss = clf.predict_decision(ripley.X_test, loss=[[0, 5], [1, 0]])
 print(
-    f"decided for class 1: {(decisions == 1).sum()}, "
-    f"at equal losses {(probabilities[:, 1] > 0.5).sum()}"
+    f"points assigned to class 1: {(decisions == 1).sum()}, "
+    f"with equal losses {(probabilities[:, 1] > 0.5).sum()}"
 )
-print(f"expected loss: {expected_loss.mean():.3f} a point")
+print(f"mean expected loss: {expected_loss.mean():.3f}")

@@ -2,17 +2,17 @@
 Your own table, from the command line
 =====================================
 
-``bayesknn fit`` reads a CSV, Excel or Parquet file with numbers and categories, fits, and writes
-predictions, the model and a report that is one HTML file. ``bayesknn predict``
-uses the model later. Each command is shown as it is typed in a shell, with what it prints; here
-they run in a folder that is thrown away.
+``bayesknn fit`` reads a CSV, Excel or Parquet file with numbers and categories, fits a model, and
+writes predictions, the model and a report as one HTML file. ``bayesknn predict`` applies the saved
+model to new rows. This example shows each command with its output; the commands run in a temporary
+folder.
 """
 
 # %%
 # A table
 # -------
-# 180 patients, say, with two measurements and a category; the outcome is what we want to predict.
-# Twenty further rows have no outcome yet.
+# The simulated table has 180 patients with two measurements, a category and the outcome to be
+# predicted. A second table has 20 patients without an outcome.
 
 import shlex
 import subprocess
@@ -40,13 +40,13 @@ print((folder / "train.csv").read_text()[:150])
 # %%
 # Fit
 # ---
-# The default model is the pool, an ensemble of nearest neighbours, a logistic regression and
-# boosted trees; ``--model coherent`` fits the paper's model, with the posterior of (beta, k). The
-# report shows how each column was read, compares the model with others, and ranks the columns.
+# The default model is an ensemble of nearest neighbours, a logistic regression and boosted trees.
+# ``--model coherent`` fits the paper's model instead, with the posterior of (beta, k). The report
+# shows how each column was read, compares the model with others, and ranks the columns.
 
 
 def shell(command):
-    """Run a command in the folder; print it as typed, and its output."""
+    """Run a command in the folder; print the command and its output."""
     print(f"$ {command}")
     words = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
@@ -56,32 +56,33 @@ def shell(command):
 shell("bayesknn fit train.csv --target outcome --test new.csv --out result")
 
 # %%
-# The folder is written whole or not at all, and an existing one is not overwritten without
-# ``--force``. ``report.html`` needs nothing beside it and asks no server for anything.
+# After an error or an interruption there is no incomplete folder. An existing folder is overwritten
+# only with ``--force``. ``report.html`` needs no other files and makes no network requests.
 
 for path in sorted((folder / "result").iterdir()):
     print(f"{path.name:16s} {path.stat().st_size / 1024:8.0f} KB")
 
 # %%
-# A row of ``predictions.csv`` has the class, every probability with its interval, the zone and
-# the expected loss.
+# A row of ``predictions.csv`` has the most probable class, the probability of each class with its
+# interval, the zone and the expected loss.
 
 pd.read_csv(folder / "result" / "predictions.csv").head(4).round(3)
 
 # %%
-# Use the model later
-# -------------------
-# ``model.skops`` is not a pickle: the types of objects in it are checked before it is loaded, and a
-# damaged file is refused. Still, use models only from people you trust.
+# Predict with the saved model
+# ----------------------------
+# ``model.skops`` is not a pickle file. The types of its objects are checked before they are loaded,
+# and a damaged file raises an error. Nevertheless, load only models from sources that you trust.
 
 shell("bayesknn predict result/model.skops new.csv --out again.csv")
 again = pd.read_csv(folder / "again.csv")
 print(len(again), "rows")
 
 # %%
-# Where one mistake costs more than another, ``--loss`` takes a table of the costs: a row for each
-# true class, a column for each decision. The output then has the decision of least expected loss
-# beside the most probable class. Here it costs five times as much to miss a relapse.
+# If errors have unequal costs, ``--loss`` takes a table of costs with a row for each true class and
+# a column for each decision. The output then has the decision with the smallest expected loss, in
+# addition to the most probable class. In this table, missing a relapse costs five times as much as
+# a false alarm.
 
 (folder / "loss.csv").write_text("truth,no relapse,relapse\nno relapse,0,1\nrelapse,5,0\n")
 shell("bayesknn predict result/model.skops new.csv --loss loss.csv --out decided.csv")

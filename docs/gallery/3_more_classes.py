@@ -2,8 +2,9 @@
 More than two classes
 =====================
 
-The forensic glass fragments: nine measurements, four kinds of glass, 89 training points. The
-paper had no exact sampler for more than two classes; here nothing changes with their number.
+The forensic glass data have nine measurements of 89 training points of four kinds of glass. The
+paper had no exact sampler for more than two classes. All methods of this package work for any
+number of classes.
 """
 
 # %%
@@ -16,7 +17,7 @@ print(f"classes: {clf.classes_.tolist()}")
 print(f"k: mean {clf.k_values_ @ clf.k_probabilities_:.1f}; beta: mean {clf.beta_mean_:.2f}")
 
 # %%
-# The posterior is on few neighbours, far fewer than the 17 that the paper chose by
+# Most of the posterior probability is at small k, far below the 17 that the paper chose by
 # leave-one-out.
 
 from bayesknn.plots import PosteriorDisplay
@@ -26,8 +27,8 @@ PosteriorDisplay.from_estimator(clf)
 # %%
 # Probabilities, intervals and zones
 # ----------------------------------
-# Each class has a probability and an interval for it. A point is decided for a class if its
-# interval lies above those of all three others.
+# Each class has a probability and an interval. A point is assigned to the zone of a class if the
+# interval of this class lies above those of the three others.
 
 probabilities = clf.predict_proba(glass.X_test)
 intervals = clf.predict_interval(glass.X_test)
@@ -42,19 +43,20 @@ for row in (0, 30, 90):
     print(f"{'; '.join(parts)}: {zones[row]}")
 
 # %%
-# Do the probabilities come true? With more than two classes the diagram is that of the likeliest
-# class. 96 test points do not say much; the bars are binomial intervals.
+# The reliability diagram compares predicted probabilities with observed frequencies. With more than
+# two classes it uses the probability of the most probable class. The bars are binomial intervals;
+# with only 96 test points they are wide.
 
 from bayesknn.plots import ReliabilityDisplay
 
 ReliabilityDisplay.from_estimator(clf, glass.X_test, glass.y_test, edges=5)
 
 # %%
-# One partition is one number
-# ---------------------------
-# The paper quotes an error of .29 for one random partition into training and test points, which
-# was never published. Over partitions the error varies by several hundredths, so compare
-# distributions.
+# Error rates of several partitions
+# ---------------------------------
+# The paper reports an error rate of 0.29 for one random partition into training and test points,
+# which was not published. The error rate depends on the partition, so that distributions over
+# partitions should be compared.
 
 import numpy as np
 
@@ -63,11 +65,12 @@ for seed in range(10):
     part = load_glass(random_state=seed)
     fitted = BayesianKNeighborsClassifier("pseudo", random_state=0).fit(part.X_train, part.y_train)
     errors.append(1 - fitted.score(part.X_test, part.y_test))
-print(f"error over {len(errors)} partitions: {np.mean(errors):.3f} on average,")
+print(f"error rate over {len(errors)} partitions: mean {np.mean(errors):.3f},")
 print(f"from {min(errors):.3f} to {max(errors):.3f}")
 
 # %%
-# An exact draw from the model with four classes, by coupling the bonds instead of the sites:
+# ``sample_labels`` returns an exact draw from the model with four classes. Its coupling from the
+# past couples the bonds of the random-cluster representation, not the labels:
 
 from bayesknn.labels import sample_labels
 

@@ -2,15 +2,16 @@
 Classes sampled at the wrong rate
 =================================
 
-In a case-control study the cases are sought out: half of the sample is ill where one in ten of
-the population is. ``class_prior`` tells the classifier the true frequencies: the predicted odds of
-class g are multiplied by its frequency in the population over that in the sample. The paper puts
-the same factors inside the model instead, where every edge between two points of class g counts
-p_g n / n_g (end of its Section 2.2).
+In a case-control study, cases are over-represented: here they are half of the sample, but one tenth
+of the population. ``class_prior`` gives the classifier the frequencies in the population. It
+multiplies the predicted odds of class g by the ratio p_g n / n_g of its frequencies in the
+population and in the sample. The paper puts the same factors inside the model, where each edge
+between two points of class g gets this weight (end of Section 2.2).
 """
 
 # %%
-# A population in which one in ten is a case, and a training sample that has as many of both.
+# The new points come from the population, in which 10 % are cases. The training sample has equal
+# numbers of cases and controls.
 
 import numpy as np
 
@@ -18,7 +19,7 @@ rng = np.random.default_rng(1)
 
 
 def draw(n, proportion):
-    """Draw points of the population, given the proportion of cases."""
+    """Draw n points and their labels with a given proportion of cases."""
     y = (rng.random(n) < proportion).astype(int)
     return rng.normal(size=(n, 2)) + 1.3 * y[:, None], y
 
@@ -43,7 +44,7 @@ fits = {
 
 
 def describe(name, probabilities):
-    """Print the error and the log-loss on the new points."""
+    """Print the predicted cases, error rate and log-loss on the new points."""
     predicted = probabilities[:, 1] > 0.5
     print(
         f"{name:12s} predicted cases {predicted.mean():.3f}, "
@@ -57,7 +58,7 @@ for name, clf in fits.items():
     describe(name, clf.predict_proba(X_new))
 
 # %%
-# The borders move towards the cases.
+# The maps show the zones of the three fits. With ``class_prior``, the zone of the cases is smaller.
 
 import matplotlib.pyplot as plt
 
@@ -69,17 +70,17 @@ for ax, (name, clf) in zip(axes, fits.items(), strict=True):
     ax.set_title(name)
     legend = ax.get_legend()
     legend.remove()
-words = [text.get_text() for text in legend.get_texts()]
-figure.legend(legend.legend_handles, words, loc="outside lower center", ncols=4, frameon=False)
+labels = [text.get_text() for text in legend.get_texts()]
+figure.legend(legend.legend_handles, labels, loc="outside lower center", ncols=4, frameon=False)
 
 # %%
-# The offset is Bayes' theorem, right where the cases look alike in the sample and in the
-# population, as they do here: its probabilities are the better ones by far, though hardly any of
-# them is above one half. The weights are a change of the model: they move the border,
-# and make the probabilities too close to 0.5. Intervals move with the offset, each end by the same
-# logit as the probability inside.
+# The offset applies Bayes' theorem. It is correct if cases have the same distribution in the sample
+# and in the population, as they do here. Its probabilities have by far the lowest log-loss,
+# although hardly any of them exceeds 0.5. The weights change the model: they move the border, but
+# give probabilities that are too close to 0.5. The offset also shifts the bounds of the intervals,
+# by the same amount on the logit scale as the probability.
 
 low, high = fits["offset"].predict_interval(X_new)[:, 1].T
-truth = 1 / (1 + np.exp(1.3 * (1.3 - X_new.sum(axis=1)) + np.log(9)))
-covered = np.mean((low <= truth) & (truth <= high))
+true_p = 1 / (1 + np.exp(1.3 * (1.3 - X_new.sum(axis=1)) + np.log(9)))
+covered = np.mean((low <= true_p) & (true_p <= high))
 print(f"intervals that cover the true probability of a case: {covered:.3f}")

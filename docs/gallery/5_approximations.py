@@ -2,10 +2,10 @@
 Comparing the approximations
 ============================
 
-The posterior of (beta, k) needs the constant Z(beta, k), which has as many terms as there are
-labellings. The paper's question is what happens when it is replaced. Here the coherent posterior,
-with the constant, is put beside the pseudo-likelihood and Holmes and Adams' product, on Ripley's
-data.
+The posterior of (beta, k) depends on the normalising constant Z(beta, k), a sum over all
+labellings. The paper compares likelihoods that avoid it. This example compares the posterior of the
+paper's (coherent) model, which includes the constant, with those of the pseudo-likelihood and of
+the product of Holmes and Adams, on Ripley's data.
 """
 
 # %%
@@ -32,9 +32,9 @@ for name, posterior in posteriors.items():
     )
 
 # %%
-# The paper's conclusion holds: the pseudo-likelihood gives another distribution altogether. (Holmes
-# and Adams count k neighbours where the others count 2 k on average, so that their beta is about
-# twice as large for the same strength.)
+# As in the paper, the posterior of the pseudo-likelihood is very different from the coherent one.
+# Holmes and Adams count k neighbours of a point, the others 2 k on average, so that their beta is
+# about twice as large for the same strength of dependence.
 
 import matplotlib.pyplot as plt
 
@@ -45,28 +45,29 @@ ax.set(xlabel="k", ylabel="P(k | y)")
 ax.legend(frameon=False)
 
 # %%
-# What it does to predictions
-# ---------------------------
-# Most points keep their class. The coherent probabilities are the milder ones: they are pulled
-# towards one half, on Ripley's data further than the test points justify (:doc:`/methods`).
+# Effect on predictions
+# ---------------------
+# Most points get the same class. The coherent probabilities are closer to 0.5, on Ripley's data
+# closer than the test points justify (:doc:`/methods`).
 
 from bayesknn.model import BoltzmannModel
 from bayesknn.predictive import PosteriorNodes, Predictive
 
-model, found = BoltzmannModel(graph, n_classes=2), {}
+model, probabilities = BoltzmannModel(graph, n_classes=2), {}
 for name in ("coherent", "pseudo"):
     nodes = PosteriorNodes.from_grid(posteriors[name])
-    found[name] = Predictive(model, ripley.y_train, nodes).probabilities(ripley.X_test)
+    rule = Predictive(model, ripley.y_train, nodes)
+    probabilities[name] = rule.probabilities(ripley.X_test)
 figure, ax = plt.subplots(figsize=(4.8, 4.8), layout="constrained")
 ax.plot([0, 1], [0, 1], color="black", linewidth=0.8)
-ax.plot(found["pseudo"][:, 1], found["coherent"][:, 1], "o", markersize=3.5)
+ax.plot(probabilities["pseudo"][:, 1], probabilities["coherent"][:, 1], "o", markersize=3.5)
 ax.set(xlabel="P(class 1), pseudo", ylabel="P(class 1), coherent")
 
 # %%
-# The constant itself
-# -------------------
-# At small k the graph is narrow enough for log Z to be computed exactly, by eliminating one point
-# after another. Path sampling finds the same within its error.
+# The normalising constant
+# ------------------------
+# At small k, log Z can be computed exactly by variable elimination. The estimate by path sampling
+# agrees with it within its Monte Carlo error.
 
 from bayesknn.likelihood import log_normalizer
 

@@ -2,16 +2,16 @@
 Diagnosing a chain
 ==================
 
-``inference="grid"``, the default, has no chain to diagnose. The paper's algorithms are chains,
-and they are here: Metropolis, auxiliary variables and exchange. How does one see whether such a
-chain can be believed?
+The default, ``inference="grid"``, uses no Markov chain on (beta, k). The algorithms of the paper
+do: Metropolis, auxiliary variables and exchange. This example shows how to check whether such a
+chain has converged.
 """
 
 # %%
 # A chain that is too short
 # -------------------------
-# 60 draws of each of four chains, after hardly any warm-up. A ``MixingWarning`` says what is wrong
-# in words; we catch it to print it.
+# Each of four chains makes 60 draws after 20 iterations of warm-up. A ``MixingWarning`` describes
+# the problem; it is caught here in order to print it.
 
 import warnings
 
@@ -30,57 +30,60 @@ for warning in caught:
     print(f"{warning.category.__name__}: {warning.message}")
 
 # %%
-# The traces show it: the chains have not visited the same values.
+# The traces show the same problem: the chains have not visited the same values.
 
 from bayesknn.plots import PosteriorDisplay
 
 PosteriorDisplay.from_posterior(short)
 
 # %%
-# Long enough
-# -----------
-# R-hat compares the chains with each other; the effective sample size says how many independent
-# draws the dependent ones are worth; the Monte Carlo error follows from it.
+# A longer chain
+# --------------
+# R-hat compares the chains with each other. The effective sample size is the number of independent
+# draws that would give the same Monte Carlo error.
 
 chain = metropolis(pseudo, beta_max=4.0, n_draws=10_000, random_state=0)
-found = diagnose(chain)
+diagnostics = diagnose(chain)
 for name in ("beta", "k"):
     mean = float(chain["posterior"][name].mean())
     print(
-        f"{name:5s} mean {mean:.3f} +- {found.mcse[name]:.3f}, R-hat {found.rhat[name]:.4f}, "
-        f"{found.ess[name]:.0f} effective of {chain['posterior'][name].size} draws"
+        f"{name:5s} mean {mean:.3f} +- {diagnostics.mcse[name]:.3f}, "
+        f"R-hat {diagnostics.rhat[name]:.4f}, effective sample size {diagnostics.ess[name]:.0f} "
+        f"of {chain['posterior'][name].size} draws"
     )
-print("warnings:", found.messages or "none")
+print("warnings:", diagnostics.messages or "none")
 
 # %%
 PosteriorDisplay.from_posterior(chain)
 
 # %%
-# Against an answer without a chain
-# ---------------------------------
-# The same posterior is a sum over a grid. The chain must agree within its own error.
+# Comparison with quadrature
+# --------------------------
+# The same posterior can be computed on a grid without a chain. The difference of the two means
+# should be a few Monte Carlo errors at most.
 
 grid = grid_posterior(pseudo, beta_max=4.0)
 gap = float(chain["posterior"]["beta"].mean()) - grid.beta_mean
 print(
-    f"beta: grid {grid.beta_mean:.4f}, chain off by {gap / found.mcse['beta']:+.1f} of its errors"
+    f"beta: mean on the grid {grid.beta_mean:.4f}, "
+    f"chain minus grid {gap / diagnostics.mcse['beta']:+.1f} standard errors"
 )
 
 # %%
 # A chain that draws labels
 # -------------------------
-# ``exchange`` gets rid of the unknown constant by drawing a whole set of labels in every move. Its
-# ``sample_stats`` tell how often moves were accepted. With ``label_sampler="perfect"`` the draws
-# are exact, and the chain's only error is its length.
+# ``exchange`` avoids the unknown normalising constant by drawing a vector of labels in every move.
+# The acceptance rates are in its ``sample_stats``. With ``label_sampler="perfect"`` the labels are
+# exact draws, so that the finite length of the chain is its only source of error.
 
 coherent = CoherentLikelihood(graph, ripley.y_train)
 tree = exchange(coherent, beta_max=4.0, n_draws=700, n_warmup=200, random_state=0)
-found = diagnose(tree)
-print(f"moves accepted, by chain: {found.acceptance.round(2).tolist()}")
-print(f"beta {float(tree['posterior']['beta'].mean()):.3f} +- {found.mcse['beta']:.3f}")
+diagnostics = diagnose(tree)
+print(f"acceptance rate of each chain: {diagnostics.acceptance.round(2).tolist()}")
+print(f"beta {float(tree['posterior']['beta'].mean()):.3f} +- {diagnostics.mcse['beta']:.3f}")
 
 # %%
-# The draws are in ArviZ's layout, an ``xarray.DataTree``, so that its plots and summaries work on
-# them; ``save_posterior`` writes them to a NetCDF file.
+# The draws are an ``xarray.DataTree`` in the layout of ArviZ, whose plots and summaries can be used
+# directly. ``save_posterior`` writes them to a NetCDF file.
 
 print(tree["posterior"])

@@ -2,14 +2,15 @@
 Most influential training rows
 ==============================
 
-A prediction from neighbours can be taken apart: each training row adds to the log odds of its own
-class, as a neighbour of the new point and by having the new point among its own neighbours.
-``predict_influence`` returns the rows that add most, averaged over the posterior of beta and k.
+A prediction from neighbours is a sum of contributions: a training row adds to the log odds of its
+class if it is a forward neighbour of the new point, a reverse neighbour, or both.
+``predict_influence`` returns the rows with the largest contributions, averaged over the posterior
+of beta and k.
 """
 
 # %%
-# Forensic glass: nine measurements, four kinds of glass. We take the test row that is least
-# certain.
+# The forensic glass data have nine measurements of four kinds of glass. This example explains the
+# prediction of the test row whose most probable class has the lowest probability.
 
 import numpy as np
 
@@ -27,8 +28,8 @@ for name, p, (low, high) in zip(
     print(f"  {name:8s} {p:.2f}   true probability between {low:.2f} and {high:.2f}")
 
 # %%
-# The most influential rows, and their classes. A row that counts twice as much as the others is a
-# neighbour both ways.
+# These are the rows with the largest contributions, and their classes. A row that contributes twice
+# as much as others is both a forward and a reverse neighbour.
 
 indices, influence = clf.predict_influence(glass.X_test[[row]], n_neighbors=12)
 for index, value in zip(indices[0], influence[0], strict=True):
@@ -36,8 +37,9 @@ for index, value in zip(indices[0], influence[0], strict=True):
         print(f"  row {index:3d} adds {value:.3f} to the log odds of {glass.y_train[index]}")
 
 # %%
-# All influential rows at this point, by class, and the same at a row that is clear. Where the
-# bar of one class is much longer than the others, that class has a high probability.
+# The figure shows the contributions of all rows to this prediction, by class, and to the prediction
+# of the test row with the highest probability. A class whose bar is much longer than the others has
+# a high probability.
 
 import matplotlib.pyplot as plt
 
@@ -52,10 +54,10 @@ for ax, (title, at) in zip(
     rows, values = indices[0][indices[0] >= 0], influence[0][indices[0] >= 0]
     ax.barh(clf.classes_, 0)
     for g, name in enumerate(clf.classes_):
-        own = values[glass.y_train[rows] == name]
-        starts = np.cumsum(own) - own
-        ax.barh(name, own, left=starts, color=COLOURS[g], edgecolor="white", linewidth=0.8)
+        widths = values[glass.y_train[rows] == name]
+        starts = np.cumsum(widths) - widths
+        ax.barh(name, widths, left=starts, color=COLOURS[g], edgecolor="white", linewidth=0.8)
     ax.set_title(f"test row {at}, the {title}: true class {glass.y_test[at]}", fontsize="medium")
     ax.invert_yaxis()
     tidy(ax)
-axes[1].set_xlabel("added to the log odds; each segment is a training row")
+axes[1].set_xlabel("contribution to the log odds; each segment is a training row")

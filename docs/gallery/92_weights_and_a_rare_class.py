@@ -2,17 +2,17 @@
 Weights of rows, and a rare class
 =================================
 
-In a survey some households stand for many others, and the class that matters is rare. This example
-gives the rows their weights, shows why the error rate says little about a rare class, and chooses
-decisions by the cost of each error.
+In many surveys, rows represent different numbers of people, and the class of interest is rare. This
+example passes weights of the rows, shows that the error rate is uninformative for a rare class, and
+makes decisions by the costs of errors.
 """
 
 # %%
 # A survey
 # --------
-# Class 1 has some 8 % of the population. The town (``x1 > 0``) was sampled four times as densely
-# as the country, where the rule is another one: a row of the country stands for four times as many
-# people.
+# About 8 % of the population are in class 1. The town (``x1 > 0``) was sampled four times as
+# densely as the country, so that a row of the country has four times the weight. The dependence of
+# the class on ``x2`` differs between town and country.
 
 import numpy as np
 
@@ -20,7 +20,7 @@ rng = np.random.default_rng(0)
 
 
 def draw(n, is_survey):
-    """Draw points of the population or of the survey, their classes and the weights of the rows."""
+    """Draw n rows of the survey or of the population; return X, y and the weights."""
     town = rng.random(n) < (0.8 if is_survey else 0.5)
     X = rng.normal(size=(n, 2))
     X[:, 0] = np.where(town, 1, -1) * np.abs(X[:, 0])
@@ -36,9 +36,9 @@ print(f"class 1: {y.sum()} of {len(y)} rows; weighted {np.average(y, weights=wei
 # %%
 # Weights
 # -------
-# ``sample_weight`` counts in the votes, the regressions, the trees and the leave-one-out scores of
-# the pool. Only the ratios of the weights matter. Unequal weights make the intervals wider, since
-# the rows are then worth fewer rows of equal weight.
+# All base models of the ensemble and its leave-one-out scores use ``sample_weight``. Only the
+# ratios of the weights matter. Unequal weights give wider intervals, because they reduce the
+# effective number of rows.
 
 from sklearn.metrics import log_loss
 
@@ -60,18 +60,19 @@ for name, clf in fits.items():
 # %%
 # A rare class
 # ------------
-# The error rate says little: always predicting class 0 has nearly the same one. The recall is the
-# proportion of the rows of class 1 that are predicted as such.
+# The error rate is uninformative, because always predicting class 0 has nearly the same error rate.
+# The recall is the proportion of the rows of class 1 that are predicted as class 1.
 
 clf = fits["weighted"]
 predicted = clf.predict(X_new)
-print(f"error rate {np.mean(predicted != y_new):.3f}, of always 0: {y_new.mean():.3f}")
+print(f"error rate {np.mean(predicted != y_new):.3f}; of always class 0: {y_new.mean():.3f}")
 print(f"recall of class 1: {np.mean(predicted[y_new == 1] == 1):.2f}")
 
 # %%
-# A rare class needs probabilities and costs. If missing class 1 is 15 times as bad as a false
-# alarm, the expected cost is least if class 1 is chosen from a probability of 1/16 on.
-# ``predict_decision`` takes the costs, a row for each decision and a column for each true class.
+# For a rare class, decisions should use probabilities and costs. If missing class 1 costs 15 times
+# as much as a false alarm, the expected cost is smallest if class 1 is chosen whenever its
+# probability is at least 1/16. ``predict_decision`` takes the costs, with a row for each decision
+# and a column for each true class.
 
 costs = np.array([[0, 15], [1, 0]])
 decided, _ = clf.predict_decision(X_new, loss=costs)
@@ -83,13 +84,13 @@ for name, decision in (("most probable class", predicted), ("least expected cost
     )
 
 # %%
-# The number of rows of class 1 in a batch needs no decision at all: ``predict_counts`` adds the
-# probabilities up, with an interval.
+# The number of rows of class 1 in a batch can be estimated without decisions: ``predict_counts``
+# returns the sum of the probabilities with an interval.
 
 count, low, high = clf.predict_counts(X_new)[1]
 print(f"rows of class 1: {count:.0f} (90 % interval {low:.0f} to {high:.0f}), true {y_new.sum()}")
 
 # %%
-# At the command line, ``--class-prior`` gives the true class frequencies, ``--loss`` of
-# ``bayesknn predict`` the costs, and ``--rare`` decides about classes of a single row, which no
-# held-out score can evaluate: they are omitted, merged into one class, or an error.
+# On the command line, ``--class-prior`` gives the true class frequencies, and ``--loss`` of
+# ``bayesknn predict`` the costs. A class with a single row cannot be evaluated by a held-out score;
+# ``--rare`` determines whether such classes are omitted, merged into one class, or an error.

@@ -2,10 +2,9 @@
 Criticism of a fitted model
 ===========================
 
-Four questions after a fit: are the labels like draws of the model, is another metric or another
-choice of columns better supported, would another prior have changed the answer, and do the
-intervals hold what they should on this table? Ripley's points and the glass fragments are asked all
-four.
+This example answers four questions about a fitted model, for Ripley's data and the glass data: are
+the labels like draws from the model; do the data support another metric or other columns; does the
+answer depend on the prior; and what is the coverage of the intervals on this table?
 """
 
 # %%
@@ -25,33 +24,32 @@ clf = BayesianKNeighborsClassifier(**settings).fit(ripley.X_train, ripley.y_trai
 # %%
 # Are the labels like draws of the model?
 # ---------------------------------------
-# ``sample_predictive`` draws (beta, k) from the posterior and then labels of all training points
-# from the model, exactly. They stand in ``posterior_`` where ArviZ looks for them.
+# ``sample_predictive`` draws (beta, k) from the posterior, and then exact draws of the labels of
+# all training points from the model. The result is stored in ``posterior_`` in the layout of ArviZ.
 
 print(clf.sample_predictive(n_draws=500, random_state=0)["posterior_predictive"])
 
 # %%
-# Each panel is a statistic of the labels: its values in the draws, and the line is what was
-# observed.
+# Each panel shows the histogram of a statistic over the drawn labels, with a vertical line at its
+# value for the observed labels.
 
 from bayesknn.plots import PredictiveCheckDisplay
 
 PredictiveCheckDisplay.from_estimator(clf, random_state=0)
 
 # %%
-# Neighbours agree about as often as in the draws: that is what beta was fitted to. But hardly a
-# draw has two classes of so nearly the same size, as Ripley's sample has by design, few have as few
-# pieces, and in nearly all of them far neighbours agree more often. The model has no idea of how
-# large the classes are or where they lie. It knows that neighbours agree, and at a beta that makes
-# them agree so often, most of its labellings have one class that fills the plane and islands of the
-# other.
+# The agreement of near neighbours in the data is typical of the draws, because beta was fitted to
+# it. But hardly any draw has classes of so nearly equal size, which Ripley's sample has by design.
+# Few draws have as few connected pieces of one class, and in nearly all of them distant neighbours
+# agree more often. The model contains no information about the sizes of the classes or their
+# position. At a beta at which neighbours agree so often, most of its draws have one class that
+# covers most of the plane, and islands of the other.
 #
-# What does this mean for predictions? The prediction of a point asks only about the labels around
-# it, so that a wrong idea of the whole picture does not spoil it by itself. It shows in beta: a
-# larger one would suit the predictions better, but would make the whole picture still less like the
-# data (:doc:`/methods`). So the leave-one-out score and the reliability diagram say how good the
-# probabilities are, and this picture why the pseudo-likelihood, which never looks at the whole, is
-# sharper here.
+# The prediction of a point depends only on the labels around it, so that this misfit does not make
+# predictions wrong. But it affects beta: a larger beta would give better predictions, but draws
+# that are even less like the data (:doc:`/methods`). This explains why the pseudo-likelihood, which
+# only uses local conditionals, has a larger beta and more extreme probabilities here. The quality
+# of the probabilities is measured by the leave-one-out score and shown by the reliability diagram.
 
 other = BayesianKNeighborsClassifier("pseudo", **settings).fit(ripley.X_train, ripley.y_train)
 for name, fit in (("coherent", clf), ("pseudo", other)):
@@ -60,8 +58,8 @@ for name, fit in (("coherent", clf), ("pseudo", other)):
     )
 
 # %%
-# The glass fragments are of four classes and few. Their labels are like draws in most respects: the
-# rarest class is smaller, and more scattered among the others, than a class of the model would be.
+# The glass data have four classes and few rows. Most statistics of their labels are typical of the
+# draws. The rarest class is smaller, and more scattered among the others, than in the draws.
 
 X, y = glass.X_train, glass.y_train
 clf_glass = BayesianKNeighborsClassifier(**{**settings, "max_neighbors": 20}).fit(X, y)
@@ -70,9 +68,9 @@ PredictiveCheckDisplay.from_estimator(clf_glass, random_state=0)
 # %%
 # Which metric, which columns?
 # ----------------------------
-# The evidence is the probability of the labels under model and prior, so that fits to the same
-# labels can be compared by it. They must share the prior's range: ``max_neighbors`` and
-# ``beta_max`` are given, since by default they depend on the metric.
+# The evidence is the probability of the labels under model and prior. Fits to the same labels can
+# be compared by it, if their priors have the same range. So ``max_neighbors`` and ``beta_max`` are
+# given explicitly, because their defaults depend on the metric.
 
 fits = {
     "both columns": clf,
@@ -86,8 +84,9 @@ fits = {
 compare_evidence(fits).round(3)
 
 # %%
-# The Bayes factor divides the evidence by that of the best row. On glass, the Mahalanobis metric
-# costs a lot, and neighbours in the second column alone say less than the class frequencies.
+# The Bayes factor is the ratio of the evidence to that of the best row. On the glass data, the
+# Mahalanobis metric has a much lower evidence, and a model with the second column alone has less
+# evidence than the class frequencies.
 
 settings_glass = {**settings, "max_neighbors": 20}
 fits = {
@@ -100,20 +99,21 @@ compare_evidence(fits).round(3)
 # %%
 # Would another prior have changed the answer?
 # --------------------------------------------
-# The likelihood is on the grid of the fit, so that another prior is a matter of weights.
+# The fit stores the likelihood on a grid, so that the posterior under another prior is computed by
+# reweighting.
 
 sensitivity(clf).round(3)
 
 # %%
-# A smaller range makes the prior denser where the posterior is, which changes the evidence by a
-# known amount and nothing else: no posterior, no prediction. That is why evidence is compared
-# within one range only. On glass, where k is small and the rows are few, a prior that prefers small
-# k moves some probability by more than a tenth.
+# If the range of a uniform prior shrinks but still contains nearly all of the posterior, the
+# posterior and the predictions do not change, but the evidence increases by a constant. Therefore
+# evidence can be compared only between priors with the same range. On the glass data, which have
+# few rows, a prior that favours small k changes some predicted probability by more than 0.1.
 
 sensitivity(clf_glass).round(3)
 
 # %%
-# One prior of one's own, as a whole classifier:
+# ``reweight`` returns a classifier with the posterior under a given prior:
 
 from bayesknn.model import UniformPrior
 
@@ -121,11 +121,12 @@ fifteen = clf.reweight(UniformPrior(k_max=15, beta_max=4.0))
 print(fifteen.k_probabilities_.argmax() + 1, round(fifteen.beta_mean_, 3))
 
 # %%
-# How often do intervals hold the true probability, at most?
-# ----------------------------------------------------------
-# Labels are drawn with the fitted probabilities as if these were true, the classifier is fitted
-# again, and the intervals that contain the probability that was used are counted. What the fit
-# misses is in no drawn label, so the proportion is an upper bound. How long it takes is said first.
+# An upper bound on the coverage of intervals
+# -------------------------------------------
+# ``check_intervals`` draws labels from the fitted probabilities, fits the classifier to them, and
+# returns the proportion of intervals that contain these probabilities. The drawn labels contain no
+# structure that the fit has missed, so that the coverage of the true probabilities is at most about
+# this proportion. It first prints how long it will take.
 
 for name, fit, table in (
     ("Ripley", clf, (ripley.X_train, ripley.y_train)),

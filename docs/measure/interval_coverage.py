@@ -133,7 +133,7 @@ def _measure(distribution, model: str, n: int) -> list[float]:
         if model == "pool":
             clf = PooledNeighborsClassifier(random_state=seed)
         else:
-            # An explicit K makes the two commits comparable, whose defaults differ.
+            # K is given, because the defaults of the two compared commits differ.
             k_max = max(int(sizes.min()), n // (2 * len(sizes)))
             clf = BayesianKNeighborsClassifier(model, max_neighbors=k_max, random_state=seed)
         true_p = distribution.probabilities(new)

@@ -29,7 +29,7 @@ class Mixture(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Two classes with a given P(class 1 | x); x is uniform in the unit cube by default."""
+    """Two classes with a given P(class 1 | x), and x uniform in the unit cube by default."""
 
     n_columns: int
     probability: Callable[[np.ndarray], np.ndarray]

@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 
 
 def read() -> Comparison:
-    """Return the stored results of both commands, which use the same splits."""
+    """Return the results in prediction.json and prediction_autogluon.json as one comparison."""
     ours = json.loads(FILE.read_text())
     theirs = json.loads((HERE / "prediction_autogluon.json").read_text())
     sets, methods = list(ours["losses"]), [*ours["seconds"], *theirs["seconds"]]

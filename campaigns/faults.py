@@ -172,10 +172,10 @@ class FitFaults:
             assert self.fit("--seed", "1") == 0
 
     def check(self, name: str, code: int, codes: tuple[int, ...], earlier: bool) -> None:
-        """Record the faults of the files after an attempt, then of a second, undisturbed fit.
+        """Check the files after an attempt, fit again without disturbance, and check the result.
 
-        ``code`` is the exit code of the child, ``codes`` are the allowed ones, and ``earlier`` is
-        whether there was an earlier result.
+        Faults are appended to ``faults``. ``code`` is the exit code of the child, ``codes`` are the
+        allowed exit codes, and ``earlier`` is whether there was an earlier result.
         """
         output = self.log.read_text(errors="replace").strip()
         self.moments[name] += 1
@@ -277,9 +277,9 @@ class FitFaults:
         return finish(child)
 
     def two_at_once(self, n: int) -> None:
-        """Start two fits at once, n times.
+        """Start two fits at once, n times, and record faults.
 
-        At least one must complete; the other may complete or exit with an error about the first.
+        One fit must complete. The second may complete, or exit with an error about the first.
         """
         for _ in range(n):
             self.begin(False)

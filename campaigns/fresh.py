@@ -151,8 +151,8 @@ class Clones:
         command = [python, "-m", "pytest", "-q", *parallel, *options, *words, *tests]
         code = self.call(command, clone, names)
         if code == UNKNOWN_TEST and tests:
-            # With other versions some tests do not exist, and pytest then runs none. So each test
-            # is run alone.
+            # pytest runs no test at all if one of the named tests does not exist with these
+            # versions. So each test is run in a separate call.
             return [test for one in tests if tests[1:] for test in self.run(names, words, [one])]
         failures = sorted(json.loads(failed.read_text())) if failed.exists() else []
         if bool(code) != bool(failures):
@@ -162,7 +162,7 @@ class Clones:
     def make(self, names: tuple[str, ...]) -> Path:
         """Return a clone with an environment, and make it if no earlier one has these differences.
 
-        Only the differences of folder, user and versions count for that.
+        Clones differ only in folder, user and versions; other differences apply to calls.
         """
         key = tuple(
             name

@@ -82,7 +82,7 @@ _TABLE = _in("log_z/test_path_table", "ripley_agrees_with_the_exact_values")
 
 
 def _slice(name: str) -> tuple[str, ...]:
-    """Return the test of a slice of one invariance, which its mutant has to fail."""
+    """Return the node id of the test of one invariance, which its mutant must fail."""
     return _in("campaigns/test_invariances", f"a_slice_holds[{name}]")
 
 
@@ -419,7 +419,8 @@ MUTANTS = (
            _slice("precomputed")),
     Mutant("invariance: a new file has a decimal mark of its own", "tables/kinds.py",
            'comma = self.decimal == "," or (', "comma = (", _slice("format")),
-    # Of few k, 90 and 95 % are often the same interval: report/test_analysis tells them apart.
+    # With few values of k, intervals of 90 and 95 % are often equal. tests/report/test_analysis has
+    # a case in which they differ.
     Mutant("invariance: an interval of k that holds half of the posterior", "model_file/adapters.py",
            "np.quantile(k, [0.025, 0.975]", "np.quantile(k, [0.25, 0.75]", _slice("report")),
     Mutant("invariance: metropolis without the Jacobian", "posterior/mcmc/proposals.py",

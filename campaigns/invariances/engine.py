@@ -39,7 +39,7 @@ _ERRORS = 5.5
 
 
 class Small(NamedTuple):
-    """A small graph with labels.
+    """Options, points and labels of a small case.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ ROUTES = cover(
 
 
 def routes(case: Small) -> Iterator[Compared]:
-    """Compare two algorithms for one number in units of their standard errors."""
+    """Yield the difference between two algorithms for one number, in standard errors."""
     route, model, rng = case.options["route"], case.make_model(3), np.random.default_rng(case.seed)
     beta, k, prior = float(rng.uniform(0.2, 1.2)), int(rng.integers(1, 4)), UniformPrior(3, 2.5)
     if route in ("swendsen-wang", "gibbs", "perfect"):
@@ -149,9 +149,9 @@ def _in_errors(what: str, gap: float, error: float) -> Compared:
 
 
 def prior_range(case: Case) -> Iterator[Compared]:
-    """Compare a prior with one of twice the range of beta or of k.
+    """Yield differences of predictions when the prior range of beta or of k is doubled.
 
-    Probabilities may differ by at most the posterior probability outside the smaller range, plus a
+    A difference may be as large as the posterior probability outside the smaller range, plus a
     numerical error.
     """
     rng, k_max = case.rng, case.classifier.max_neighbors

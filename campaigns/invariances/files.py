@@ -97,7 +97,7 @@ def _write_cells(form: str, n: int, rng: np.random.Generator) -> list[str]:
 
 
 def formats(case: Sheet) -> Iterator[Compared]:
-    """Compare values read from a file of a few rows with those read from the training file."""
+    """Yield differences between rows read from a short file and from the training file."""
     given: dict[str, Any] = {"missing": ["-999"]} if "sentinel" in case.options["form"] else {}
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         train, kinds = _read(case.rows, case, None, **given)
@@ -185,7 +185,7 @@ class _Tables(HTMLParser):
 
 
 def report(case: Case) -> Iterator[Compared]:
-    """Compare the numbers in the report with those computed from the classifier."""
+    """Yield differences between numbers in the report and numbers computed from the classifier."""
     from bayesknn.report import write_report
 
     clf = fit(case)
@@ -244,7 +244,7 @@ def _find_zones(intervals: np.ndarray) -> np.ndarray:
 
 
 def _printed(what: str, shown: str, value: float) -> Compared:
-    """Compare the first number in a text with a value, to the digits printed."""
+    """Return the comparison of the first number in a text with a value, to the digits printed."""
     match = re.search(r"[\d,]*\d(?:\.(\d+))?", shown)
     if match is None:
         return Compared(what, np.inf if np.isfinite(value) else 0.0, 0.0)

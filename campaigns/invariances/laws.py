@@ -40,7 +40,7 @@ def fit(
     groups: Any = None,
     **changes: Any,
 ) -> Any:
-    """Return the classifier of a case, fitted to the rows of the case or to the given ones.
+    """Return the classifier of a case, fitted to the given rows; by default to those of the case.
 
     ``changes`` are parameters of the classifier to set first.
     """
@@ -83,7 +83,11 @@ def is_coherent(case: Case) -> bool:
 
 
 def way_of_calling(case: Case) -> Iterator[Compared]:
-    """Compare repeated calls, pickled and cloned classifiers, and other types of input."""
+    """Yield differences between a fit and the same fit called in other ways.
+
+    The ways are repeated prediction, a pickled or cloned classifier, and arrays, lists, polars
+    frames or Dask collections as input.
+    """
     clf = fit(case)
     answers = describe(clf, case.new)
     yield from compare(answers, describe(clf, case.new), BITS, "again")
@@ -121,7 +125,7 @@ _CONVERSIONS: dict[str, Callable] = {
 
 
 def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
-    """Compare prediction and fit on Dask collections of one to five blocks."""
+    """Yield differences of predictions and fits on Dask collections from those in memory."""
     import dask
     import dask.array
 
@@ -155,7 +159,10 @@ def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
 
 
 def command(case: Case) -> Iterator[Compared]:
-    """Compare tables in CSV, Excel and Parquet files, table models and the command line."""
+    """Yield differences between fits to a CSV file and to the same table in other forms.
+
+    The forms are Excel and Parquet files, table models fitted in Python, and the command line.
+    """
     from bayesknn.report import read_table
     from bayesknn.report.analysis import analyse
 
@@ -184,7 +191,7 @@ def command(case: Case) -> Iterator[Compared]:
 
 
 def _by_table_model(case: Case, table: pandas.DataFrame, analysis: Any) -> Iterator[Compared]:
-    """Compare table models fitted in Python to a typed frame and to the text of a CSV file."""
+    """Yield differences of table models, fitted to a typed frame or to text, from an analysis."""
     from bayesknn.report import TableModel, TablePreparer, read_table
 
     answers = _describe_predictions(analysis)
@@ -214,7 +221,7 @@ def _describe_predictions(analysis: Any) -> dict[str, Any]:
 
 
 def _by_command(case: Case, model: str, settings: dict, analysis: Any) -> Iterator[Compared]:
-    """Compare the output of ``bayesknn fit`` and ``bayesknn predict`` in the current folder."""
+    """Yield differences between files of ``bayesknn fit``, its saved model and an analysis."""
     from click.testing import CliRunner
 
     from bayesknn.cli import main
@@ -273,9 +280,9 @@ def _describe_analysis(analysis: Any) -> dict[str, Any]:
 
 
 def own_prior(case: Case) -> Iterator[Compared]:
-    """Compare fits with a default and with the same value passed explicitly.
+    """Yield differences between fits with a default and with its value passed explicitly.
 
-    The values are the prior of the fit, the class frequencies of the training rows, weights of 1
+    These values are the prior of the fit, the class frequencies of the training rows, weights of 1
     and groups of one row.
     """
     kind, alone = case.options["kind"], [f"row {row}" for row in range(len(case.y))]
@@ -316,7 +323,7 @@ def _posterior(clf: Any) -> dict[str, Any]:
 
 
 def scale_of_weights(case: Case) -> Iterator[Compared]:
-    """Compare fits with sample weights and with a multiple of them."""
+    """Yield differences between fits with sample weights and with a multiple of these weights."""
     rng = case.rng
     weights = rng.uniform(0.5, 2.0, len(case.y)) if case.weights is None else case.weights
     answers = describe(fit(case, weights=weights), case.new)
@@ -329,7 +336,7 @@ def scale_of_weights(case: Case) -> Iterator[Compared]:
 
 
 def order_of_new_rows(case: Case) -> Iterator[Compared]:
-    """Compare predictions of new rows in another order, repeated and one at a time."""
+    """Yield differences when new rows are predicted in another order, repeated or one at a time."""
     clf = fit(case)
     names = ("probabilities", "intervals", "typicality")
 
@@ -348,7 +355,7 @@ def order_of_new_rows(case: Case) -> Iterator[Compared]:
 
 
 def order(case: Case) -> Iterator[Compared]:
-    """Compare fits with rows or columns in another order and with classes or categories renamed."""
+    """Yield differences when rows or columns are permuted, or classes or categories renamed."""
     clf = fit(case)
     answers, rng = describe(clf, case.new), case.rng
     rows = rng.permutation(len(case.y))
@@ -380,7 +387,7 @@ def order(case: Case) -> Iterator[Compared]:
 
 
 def _rename_classes(case: Case, clf: Any, answers: dict[str, Any]) -> Iterator[Compared]:
-    """Compare with a fit whose classes have other names, which sort in the opposite order."""
+    """Yield differences from a fit with new class names that sort in the opposite order."""
     classes = clf.classes_
     names = {name: f"renamed {9 - g}" for g, name in enumerate(classes.tolist())}
     changes = {}
@@ -396,7 +403,7 @@ def _rename_classes(case: Case, clf: Any, answers: dict[str, Any]) -> Iterator[C
 def _compare_order(
     case: Case, first: Any, second: Any, a: dict[str, Any], b: dict[str, Any], change: str
 ) -> Iterator[Compared]:
-    """Compare two fits up to rounding error or, with Markov chains, up to Monte Carlo error."""
+    """Yield differences of two fits, in units of Monte Carlo errors if Markov chains are run."""
     is_simulated = is_coherent(case) or case.options.get("beta_max") == "auto"
     if not is_simulated:
         yield from compare(keep(a, "warnings"), b, ROUNDING, change)
@@ -405,7 +412,7 @@ def _compare_order(
 
 
 def _within_errors(first: Any, second: Any, change: str, allowed: float = 4.5) -> Any:
-    """Compare E(beta) and P(k) of two fits in units of their Monte Carlo standard errors."""
+    """Yield the differences of E(beta) and P(k) in units of their Monte Carlo standard errors."""
     errors = np.hypot(first.diagnostics_["mcse"]["beta"], second.diagnostics_["mcse"]["beta"])
     gap = abs(first.beta_mean_ - second.beta_mean_)
     yield Compared(f"{change}: E(beta) in errors", gap / max(errors, 1e-6), allowed)
@@ -420,13 +427,14 @@ def _within_errors(first: Any, second: Any, change: str, allowed: float = 4.5) -
 
 
 def units(case: Case) -> Iterator[Compared]:
-    """Compare fits to numeric columns and to their positive linear transformations."""
+    """Yield differences when numeric columns are multiplied by positive factors and shifted."""
     answers, rng = describe(fit(case), case.new), case.rng
     frame, new = case.frame.copy(), case.new.copy()
     # Integer columns have equal differences. Only powers of two keep these exactly equal.
     factors = [0.25, 8.0] if any("whole" in name for name in frame) else [1e-3, 2.54, 1024.0]
     common = rng.choice(factors)
-    # With the other metrics all columns must have the same factor.
+    # Gower and Mahalanobis distances and the ensemble rescale each column; all other metrics need
+    # the same factor for all columns.
     each_column = case.options.get("metric") in (None, "gower", "mahalanobis")
     for name in frame:
         if frame[name].dtype.kind == "f":
@@ -437,7 +445,7 @@ def units(case: Case) -> Iterator[Compared]:
 
 
 def precomputed(case: Case) -> Iterator[Compared]:
-    """Compare fits to points, to their distance matrix and to a sparse graph of distances."""
+    """Yield differences of fits to a distance matrix or a sparse graph from a fit to the points."""
     clf = fit(case)
     answers = keep(describe(clf, case.new), "intervals", "leave-one-out intervals", "warnings")
     metric = {"euclidean": "euclidean", "manhattan": "cityblock"}[case.options["metric"]]

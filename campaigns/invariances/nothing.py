@@ -1,7 +1,7 @@
 """Invariance of noise: leave-one-out scores are unbiased if labels do not depend on the columns.
 
-They are compared with stratified ten-fold cross-validation of the same classifier on the same rows.
-If rows are grouped, the folds consist of whole groups.
+The scores are compared with those of stratified ten-fold cross-validation of the same classifier on
+the same rows. If rows are grouped, the folds consist of whole groups.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def noise(options: dict[str, Any]) -> st.SearchStrategy[Noise]:
 
 
 def nothing_to_learn(case: Noise) -> Iterator[Compared]:
-    """Compare leave-one-out error rate, AUC and log-loss with those of cross-validation.
+    """Yield whether each statistic of tables of noise is rejected, 1 for a rejection.
 
-    Each test also covers the intervals of the leave-one-out probabilities and the warning about a
-    column that the model does not fit. ``tests/statistical.py`` describes the tests: a doubtful
-    sample is repeated with four times as many tables.
+    The statistics are the differences of leave-one-out from cross-validated error rate, AUC and
+    log-loss, the coverage of the leave-one-out intervals, and warnings about a column that does not
+    fit the model. A sample with a doubtful p-value is repeated with four times as many tables, see
+    ``tests/statistical.py``.
     """
     from tests.statistical import rejects
 

@@ -21,11 +21,10 @@ _N_ROWS, _N_COPIES, _N_CHANGED = 40, 3, 4
 
 
 def groups(case: Case) -> Iterator[Compared]:
-    """Compare the effects of two changes on the leave-one-out probability of a row.
+    """Yield the effect of a label in the group of a row on the row's leave-one-out probability.
 
-    The first changes the label of the row itself, the second that of another row in its group. Both
-    have a small effect through the posterior or the folds. The mean effect of the second may be at
-    most twice that of the first, plus 0.02.
+    The tolerance is twice the effect of the row's own label, plus 0.02. Both labels have a small
+    effect through the posterior or the folds. Effects are averaged over several rows.
     """
     rng = case.rng
     chosen = rng.permutation(len(case.y))[:_N_ROWS]

@@ -43,7 +43,7 @@ def test_a_result_that_is_written_in_place_would_be_noticed(fits, monkeypatch):
     assert any("neither old nor new" in fault for fault in fits.faults)
 
 
-# This test is slow. The mutant above covers the same code in every run of the tests.
+# This test runs with the slow tests only, because the mutant above already covers the same code.
 @pytest.mark.slow
 def test_interrupted_fits_leave_all_or_nothing(tmp_path):
     """The script runs in a separate process, because a browser's event loop handles Ctrl-C too."""

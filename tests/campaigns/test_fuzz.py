@@ -40,8 +40,8 @@ def test_cases_of_each_kind(drawing, run_case, kind):
     is_campaign = settings().max_examples >= 1000
     n_examples = max(round(PARTS[kind] * settings().max_examples), 1)
 
-    # The cases are the same in every run, so that a change is not rejected for an unrelated fault.
-    # Only `make fuzz` draws new ones.
+    # Every run has the same cases, so that no change is rejected because of an unrelated fault.
+    # Only `make fuzz` draws new cases.
     @settings(
         max_examples=n_examples,
         derandomize=not is_campaign,

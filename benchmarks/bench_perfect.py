@@ -37,7 +37,7 @@ def run(report: Report) -> None:
 
 
 def _drawer(graph, beta, k, n_classes, n_draws, draw=perfect_labels):
-    """Return a function that makes the same draws at every call."""
+    """Return a function without arguments that makes ``n_draws`` draws, equal at every call."""
     model = BoltzmannModel(graph, n_classes)
     return lambda: draw(model, beta, k, n_draws=n_draws, key=KEY)
 

@@ -2,8 +2,8 @@
 
 CPU times of one thread are compared with a fit of scikit-learn's HistGradientBoostingClassifier
 (300 rounds) to the same rows in the same process. One thread is used because threads that wait for
-each other use CPU time. The ensemble shortens its neighbour lists on many rows; the log-loss is
-compared with that of lists of n / 2 neighbours, for distributions with known probabilities.
+each other use CPU time. With many rows, the ensemble shortens its neighbour lists. Its log-loss is
+compared with the log-loss with lists of n / 2 neighbours, for distributions with known P(y | x).
 """
 
 import json

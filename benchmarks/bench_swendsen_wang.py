@@ -45,8 +45,8 @@ def sweeps(
 ) -> Callable[[], None]:
     """Return a function that runs ``n_sweeps`` more sweeps of one chain."""
     model = BoltzmannModel(graph, n_classes, class_weight)
-    # Each call uses new random numbers. With the same ones the branch predictor of the processor
-    # would learn the branches, and the time would be too short.
+    # Each call uses new random numbers. If the numbers were repeated, the branch predictor of the
+    # processor would learn them, and the measured time would be too short.
     keys = itertools.cycle(spawn_keys(1, 10_000))
     labels = swendsen_wang_labels(model, beta, k, key=next(keys))[0][0]
 

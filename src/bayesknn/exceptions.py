@@ -28,7 +28,7 @@ class MixingWarning(UserWarning):
 
 
 class PhaseTransitionWarning(UserWarning):
-    """The model is near or beyond its phase transition, where samplers slow down."""
+    """Values of beta are near or beyond the phase transition, where samplers are slow."""
 
 
 class SamplingInterrupted(KeyboardInterrupt):

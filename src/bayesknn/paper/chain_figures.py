@@ -47,8 +47,8 @@ def no_joint(setting: Setting) -> Result:
 
     Under a joint distribution f and with all other labels fixed, a change of y_j changes the log
     odds of y_i by ``log f(1, 1) f(0, 0) / f(1, 0) f(0, 1)``, where the arguments are y_i and y_j. A
-    change of y_i changes the log odds of y_j by the same amount. Unequal amounts rule out a joint
-    distribution.
+    change of y_i changes the log odds of y_j by the same amount. So a joint distribution does not
+    exist if the two amounts differ.
     """
     model = BoltzmannModel(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1), 2)
 
@@ -182,7 +182,7 @@ def pima_chain(setting: Setting) -> Result:
 
 
 def _draw_chain(draws: Draws, exact: GridPosterior, label: str = "exact posterior") -> Any:
-    """Draw the trace of the first chain, and the marginals of all chains with the exact ones.
+    """Draw the trace of the first chain, and the marginals of all chains and of an exact posterior.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 An :class:`Item` has its entry of ``published.toml`` and a function. The function receives only a
 :class:`~bayesknn.paper.setting.Setting` and returns a :class:`Result`, so that our values cannot
-depend on the published ones.
+depend on published values.
 
 Each kind of comparison has its own verdicts:
 

@@ -249,7 +249,7 @@ def glass_errors(setting: Setting) -> Result:
 
 
 def _draw(errors: dict[str, np.ndarray]) -> Any:
-    """Draw histograms of the error rates, and the Bayesian one against that of 17 neighbours."""
+    """Draw histograms of the error rates, and Bayesian error rates against 17 neighbours."""
     numbers = read_published()["num:glass"]["numbers"]
     published = {name: numbers[name]["paper"] for name in ("knn", "bayes")}
     figure, ((left, right),) = new_figure(1, 2, 9.5, 3.8)

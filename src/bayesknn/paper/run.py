@@ -2,7 +2,7 @@
 
 An item is a figure, table or number of the paper; its order is that of ``published.toml``. The
 result of each item is saved in the folder with the version, the budget and the seed. A later run
-with the same three values reuses it, and computes all other items.
+with the same version, budget and seed loads saved results and computes only the missing items.
 """
 
 from __future__ import annotations
@@ -147,8 +147,9 @@ def run_paper(
 ) -> PaperRun:
     """Reproduce the paper's figures, tables and numbers, and write them to a folder.
 
-    The result of each item is saved in the folder with the version, the budget and the seed. A run
-    with the same three values, for instance after an interruption, computes only missing items.
+    The result of each item is saved in the folder with the version, the budget and the seed. A
+    later run with the same version, budget and seed, for instance after an interruption, computes
+    only the missing items.
 
     Parameters
     ----------

@@ -273,7 +273,8 @@ def moller(
     plug_in : tuple of (beta, k), optional
         Plug-in value; the maximum of the pseudo-likelihood by default.
     n_first_stage : int
-        Number of iterations after which their average replaces the plug-in; 0 keeps the plug-in.
+        Number of iterations of a first stage, whose average replaces the plug-in; 0 for no first
+        stage.
     n_warmup : int
         Number of burn-in iterations after the first stage.
     **options

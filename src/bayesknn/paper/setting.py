@@ -193,7 +193,7 @@ class Study:
 
 
 class Setting:
-    """Data, budget, seed and threads, the argument of the function of an item.
+    """Data, budget, seed and threads; every experiment gets them as its only argument.
 
     Parameters
     ----------

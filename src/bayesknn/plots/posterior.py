@@ -163,7 +163,7 @@ class PosteriorDisplay:
         style = {"color": tint(0.45)[0], "edgecolor": COLOURS[0], "linewidth": 0.5}
         style |= {"error_kw": {"elinewidth": 0.9, "ecolor": INK}, errors: self.k_errors}
         bars(self.k_values, self.k_probabilities, 0.8, **style)
-        # The axis of k stops where bars become too short to see, less than 0.2 % of the highest.
+        # The axis of k ends at the last bar of at least 0.2 % of the height of the highest bar.
         visible = self.k_values[self.k_probabilities > 2e-3 * self.k_probabilities.max()]
         limits = (visible[0] - 1.0, visible[-1] + 1.0)
         ends = self.k_probabilities + (0.0 if self.k_errors is None else self.k_errors)

@@ -29,7 +29,7 @@ from benchmarks.bench_prediction_shape import draw
 clf = PooledNeighborsClassifier(random_state=0)
 clf.fit(*draw(200, 5, 3)).predict_proba(draw(50, 5, 3)[0])
 X, y = draw(*map(int, sys.argv[1:]))
-found = []
+results = []
 with threadpool_limits(1):
     for each in (RandomForestClassifier(300, random_state=0), clf):
         start = time.process_time()
@@ -37,8 +37,8 @@ with threadpool_limits(1):
         seconds = time.process_time() - start
         lines = pathlib.Path("/proc/self/status").read_text().splitlines()
         peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-        found += [seconds, peak / 2**20]
-print(json.dumps(found))
+        results += [seconds, peak / 2**20]
+print(json.dumps(results))
 """
 # Rows, columns, classes, and the largest ratio of the time of a fit to that of the forest.
 _SHAPES = (

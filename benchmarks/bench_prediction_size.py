@@ -77,8 +77,8 @@ def run(report: Report) -> None:
     for n, most_fit, most_predict in _SIZES:
         report.section(f"The pool, n = {n:,}, p = 10")
         command = [sys.executable, "-c", _FIT, str(n)]
-        found = subprocess.run(command, capture_output=True, check=True)
-        boosting, fit, predict, peak = json.loads(found.stdout)
+        done = subprocess.run(command, capture_output=True, check=True)
+        boosting, fit, predict, peak = json.loads(done.stdout)
         against = f"boosted trees of 300 rounds, {boosting:.1f} s"
         report.line(f"fit ({fit:.1f} s)", fit / boosting, at_most=most_fit, against=against)
         report.line(
@@ -91,8 +91,8 @@ def run(report: Report) -> None:
 def _find_loss(X, y, p, clf) -> float:
     """Return the expected log-loss at the rows after the training rows."""
     with threadpool_limits(1):
-        chances = clf.fit(X[:_SHORTENED], y[:_SHORTENED]).predict_proba(X[_SHORTENED:])
-    logs = np.log(np.maximum(chances, 1e-5))
+        predicted = clf.fit(X[:_SHORTENED], y[:_SHORTENED]).predict_proba(X[_SHORTENED:])
+    logs = np.log(np.maximum(predicted, 1e-5))
     true = p[_SHORTENED:]
     return float(-((1 - true) * logs[:, 0] + true * logs[:, 1]).mean())
 

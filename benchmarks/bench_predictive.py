@@ -43,8 +43,8 @@ predictive.probabilities(new[:100])
 gc.collect()
 pathlib.Path("/proc/self/clear_refs").write_text("5")
 before = read("VmRSS")
-found = predictive.probabilities(new)
-print(read("VmHWM") - before, found.nbytes / 2**20)
+p = predictive.probabilities(new)
+print(read("VmHWM") - before, p.nbytes / 2**20)
 """
 
 

@@ -92,10 +92,10 @@ def test_conditionals_are_those_of_the_joint_distribution(a):
     every, p = ref.distribution(NEAR, a, 1.3, 2)
     by_labels = p.reshape((2,) * 4)
     for y, of_y in zip(every, p, strict=True):
-        p = ref.conditional(NEAR, a, y, 1.3, 2)
+        conditional = ref.conditional(NEAR, a, y, 1.3, 2)
         for i in range(4):
             either = by_labels[(*y[:i], slice(None), *y[i + 1 :])]
-            np.testing.assert_allclose(p[i], either / either.sum(), rtol=1e-12)
+            np.testing.assert_allclose(conditional[i], either / either.sum(), rtol=1e-12)
         assert ref.log_likelihood(NEAR, a, y, 1.3, 2) == pytest.approx(np.log(of_y), rel=1e-12)
 
 

@@ -85,7 +85,7 @@ def run(out: Path) -> dict[str, str]:
     draw_pilots(out / "engine_pilots.png", (two, five))
     draw_mesh(out / "engine_mesh.png", (two, five))
     overlap = draw_overlap(out / "engine_mbar.png", two)
-    apart = draw_transition(out / "engine_transition.png", five)
+    transition = draw_transition(out / "engine_transition.png", five)
     error = draw_errors(out / "engine_errors.png", (two, five))
     return {
         "engine_n_five": str(N_FIVE),
@@ -96,7 +96,7 @@ def run(out: Path) -> dict[str, str]:
         "engine_sweeps": f"{two.sweeps[-1]:,}",
         "engine_five_sweeps": f"{five.sweeps[-1]:,}",
         **overlap,
-        **apart,
+        **transition,
         **error,
     }
 

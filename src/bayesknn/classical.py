@@ -219,9 +219,7 @@ class ClassicalKNeighborsClassifier(
         except ValueError as error:
             raise ValueError(f'{error} (X has {n} rows); it may also be "loo"') from None
         if k_max is not None and k_max < k:
-            raise ValueError(
-                f"max_neighbors must be at least n_neighbors, which is {k}, got {k_max}"
-            )
+            raise ValueError(f"max_neighbors must be at least n_neighbors ({k}), got {k_max}")
         return k_max or k
 
     def _restore(self, state: dict[str, Any]) -> None:

@@ -161,7 +161,7 @@ def test_decision_region_takes_frames_strings_and_more_classes(ax):
     assert set(np.unique(display.winners)) <= {0, 1, 2, 3}
     again = DecisionRegionDisplay.from_estimator(clf, pl.from_pandas(X), resolution=20, ax=ax)
     np.testing.assert_array_equal(again.winners, display.winners)
-    with pytest.raises(ValueError, match="fitted to a frame with .*pass X as a frame"):
+    with pytest.raises(ValueError, match="fitted to the columns .*pass a frame"):
         DecisionRegionDisplay.from_estimator(clf, X.to_numpy(), ax=ax)
 
 
@@ -178,7 +178,7 @@ def test_decision_region_of_bad_input_raises(ax):
     with pytest.raises(ValueError, match="at most 8 classes, got 9"):
         DecisionRegionDisplay(grid, grid, np.zeros((9, 9), dtype=int), np.arange(9))
     display = DecisionRegionDisplay(grid, grid, np.zeros((9, 9), dtype=int), np.array(["a", "b"]))
-    with pytest.raises(ValueError, match="the same length, got 2 and 1"):
+    with pytest.raises(ValueError, match="each point needs one label, got 2 and 1"):
         display.plot(np.zeros((2, 2)), ["a"], ax=ax)
     with pytest.raises(ValueError, match="'c' is not one of the classes, which are"):
         display.plot(np.zeros((2, 2)), ["a", "c"], ax=ax)

@@ -11,14 +11,14 @@ from bayesknn import BayesianKNeighborsClassifier
 from bayesknn.plots import ReliabilityDisplay
 
 
-def stated(n_classes, m=300):
+def draw_predictions(n_classes, m=300):
     rng = np.random.default_rng(1)
     probabilities = rng.dirichlet(np.ones(n_classes), m)
     return np.array([rng.choice(n_classes, p=row) for row in probabilities]), probabilities
 
 
 def test_two_classes_agree_with_scikit_learn():
-    y, probabilities = stated(2)
+    y, probabilities = draw_predictions(2)
     display = ReliabilityDisplay.from_predictions(y, probabilities)
     observed, predicted = calibration_curve(y, probabilities[:, 1], n_bins=10)
     np.testing.assert_allclose(display.observed, observed)
@@ -28,7 +28,7 @@ def test_two_classes_agree_with_scikit_learn():
 
 
 def test_intervals_are_the_exact_binomial_ones():
-    y, probabilities = stated(2)
+    y, probabilities = draw_predictions(2)
     display = ReliabilityDisplay.from_predictions(y, probabilities, edges=7, level=0.9)
     for at, n in enumerate(display.counts):
         test = binomtest(round(display.observed[at] * n), n)
@@ -57,7 +57,7 @@ def test_what_is_drawn_is_what_was_computed():
 
 
 def test_of_more_classes_the_top_one():
-    y, probabilities = stated(3)
+    y, probabilities = draw_predictions(3)
     top = ReliabilityDisplay.from_predictions(y, probabilities, edges=[0, 0.6, 1.0])
     assert top.name == "most probable class"
     sure = probabilities.max(axis=1) >= 0.6

@@ -250,9 +250,7 @@ def compare(item: Item, estimates: dict[str, Estimate]) -> list[Row]:
     """Return the comparison of each quantity of an item with our estimate of it."""
     if set(estimates) != set(item.quantities):
         unmatched = sorted(set(estimates) ^ set(item.quantities))
-        raise ValueError(
-            f"{item.id}: {', '.join(unmatched)} must be both in published.toml and in the result"
-        )
+        raise ValueError(f"{item.id}: {unmatched} must be in published.toml and in the result")
     rows = []
     for name, quantity in item.quantities.items():
         verdict, explanation = _evaluate(quantity, estimates[name])
@@ -285,10 +283,7 @@ def _evaluate(quantity: Quantity, estimate: Estimate) -> tuple[str, str]:
         sd = math.hypot(estimate.error, run_sd)
         is_same = gap <= ALLOWED * sd
         if sd > 0.0:
-            text = (
-                f"They differ by {gap / sd:.1f} standard errors after allowing for rounding; "
-                f"{ALLOWED} are attributed to chance."
-            )
+            text = f"The difference is {gap / sd:.1f} standard errors; up to {ALLOWED} are chance."
         elif isinstance(published, float):
             text = f"The same to {decimals} decimal{'s' * (decimals > 1)}."
     if not is_same:

@@ -158,14 +158,16 @@ def error_by_k(setting: Setting) -> Result:
     """Compute the test error rate of the coherent rule at each k, and draw it."""
     exact, every_k = exact_posterior(setting), range(1, 61)
     errors = {k: error_at(setting.ripley, k) for k in every_k}
-    figure, ((top,), (below,)) = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
-    top.plot(every_k, errors.values(), ".-", color=INK, linewidth=1, label="coherent rule at one k")
+    figure, ((upper,), (lower,)) = new_figure(2, 1, 6.5, 4.6, sharex=True, height_ratios=(2, 1))
+    upper.plot(
+        every_k, errors.values(), ".-", color=INK, linewidth=1, label="coherent rule at one k"
+    )
     published = read_published()["num:error-perfect"]["numbers"]["error"]["paper"]
-    top.axhline(published, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published")
-    top.set(ylabel="test error rate", ylim=(0.075, 0.125))
-    top.legend(loc="upper right")
-    below.bar(every_k, exact.k_probabilities[:60], color=COLOURS[1], width=0.9)
-    below.set(xlabel="number of neighbours k", ylabel="posterior of k")
+    upper.axhline(published, color=COLOURS[5], linestyle="--", linewidth=1.2, label="published")
+    upper.set(ylabel="test error rate", ylim=(0.075, 0.125))
+    upper.legend(loc="upper right")
+    lower.bar(every_k, exact.k_probabilities[:60], color=COLOURS[1], width=0.9)
+    lower.set(xlabel="number of neighbours k", ylabel="posterior of k")
     is_above = np.ones_like(exact.betas) * (exact.k_values[:, None] >= 25)
     estimates: dict[str, Any] = {f"k={k}": errors[k] for k in published_rates("num:error-by-k")}
     return Result(estimates | {"above": Estimate(*exact.mean(is_above))}, (figure,))

@@ -245,8 +245,8 @@ def _events(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, kind:
         raise ValueError("a reliability diagram needs at least one point, y is empty")
     check_known(y, classes)
     if kind == "top" or len(classes) > 2:
-        top = probabilities.argmax(axis=1)
-        return probabilities.max(axis=1), classes[top] == y, "most probable class"
+        best = probabilities.argmax(axis=1)
+        return probabilities.max(axis=1), classes[best] == y, "most probable class"
     return probabilities[:, 1], y == classes[1], f"class {classes[1]}"
 
 

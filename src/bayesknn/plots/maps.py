@@ -42,9 +42,7 @@ class _MapDisplay:
         self.y: np.ndarray = np.asarray(y, dtype=float)
         self.classes: np.ndarray = np.asarray(classes)
         if len(self.classes) > len(COLOURS):
-            raise ValueError(
-                f"a map has colours for at most {len(COLOURS)} classes, got {len(self.classes)}"
-            )
+            raise ValueError(f"a map shows at most {len(COLOURS)} classes, got {len(self.classes)}")
         self.feature_names = feature_names
 
     def _make_axes(self, ax: Any) -> None:
@@ -379,9 +377,7 @@ def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> tuple[An
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"{what} needs X with two columns, got shape {points.shape}")
     if len(points) == 0 or not np.isfinite(points).all():
-        raise ValueError(
-            f"{what} needs X with at least one row and finite values, X is empty or not finite"
-        )
+        raise ValueError(f"{what} needs rows of finite values, but X is empty or not finite")
     check_count(resolution, "resolution", low=2)
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.05 * np.where(high > low, high - low, 1.0)
@@ -391,10 +387,7 @@ def plane_around(estimator: Any, X: Any, resolution: int, what: str) -> tuple[An
     if names is None:
         return x, y, grid, points, ("x1", "x2")
     if not hasattr(X, "columns"):
-        raise ValueError(
-            f"the classifier was fitted to a frame with the columns {list(names)}; pass X as a "
-            "frame with these columns"
-        )
+        raise ValueError(f"the classifier was fitted to the columns {list(names)}; pass a frame")
     frame = type(X)(dict(zip(names, grid.T, strict=True)))
     return x, y, frame, points, (str(names[0]), str(names[1]))
 
@@ -410,9 +403,7 @@ def draw_points(ax: Any, points: Any, labels: Any, classes: np.ndarray) -> None:
     """Draw each point with the marker and the colour of its class."""
     points, labels = np.asarray(points, dtype=float), check_known(labels, classes)
     if len(points) != len(labels):
-        raise ValueError(
-            f"points and labels must have the same length, got {len(points)} and {len(labels)}"
-        )
+        raise ValueError(f"each point needs one label, got {len(points)} and {len(labels)}")
     for g, label in enumerate(classes):
         style = {"color": COLOURS[g], "markersize": 4.0, "label": f"class {label}"}
         edge = {"markeredgecolor": INK, "markeredgewidth": 0.5}

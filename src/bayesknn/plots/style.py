@@ -92,7 +92,7 @@ def tidy(ax: Any) -> None:
         if not text.get_text().isascii():
             families = (*text.get_fontfamily(), *FONTS)
             text.set_fontfamily(
-                [name for name in families if name in installed or name not in FONTS]
+                [each for each in families if each in installed or each not in FONTS]
             )
 
 

@@ -8,7 +8,8 @@ from campaigns.invariances.registry import INVARIANCES
 from campaigns.invariances.run import match_known, run_row, sum_up
 
 # Number of rows of options that are tested for each invariance, 5 by default. More rows find more
-# faults. A row takes about half a second, a row of "command" three seconds, one of "refusal" little.
+# faults. A row takes about half a second, a row of "command" three seconds, a row of "refusal" much
+# less.
 N_ROWS = {"command": 2, "format": 21, "groups": 2, "report": 3, "refusal": 20, "prior range": 15}
 
 

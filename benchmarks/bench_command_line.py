@@ -43,7 +43,7 @@ def _write(path, n):
 def run(report):
     report.section("Command line: seconds of one core in a fresh process, caches warm")
     fit = ("-m", "bayesknn", "fit", "t.csv", "--target", "y", "--force", "--out", "out")
-    # Arguments of each command, and the largest ratio of its time to that of the imports.
+    # Arguments of each command, and the largest allowed ratio of its time to that of the imports.
     cases = {
         "import bayesknn": (("-c", "import bayesknn"), 0.3),
         "import bayesknn; BayesianKNeighborsClassifier().fit": (

@@ -64,7 +64,7 @@ predict = listen(lambda: clf.predict_interval(ripley.X_test))
 sort = listen(lambda: numba.njit(lambda values: np.sort(values))(np.ones(3)))
 print(json.dumps([fit, predict, sort]))
 """
-# Classifiers, with the largest ratio of compilation time of a fit to that of the sort.
+# Classifiers, with the largest allowed ratio of compilation time of a fit to that of the sort.
 _CLASSIFIERS = {
     "BayesianKNeighborsClassifier(random_state=0)": 15.0,
     "PooledNeighborsClassifier(random_state=0)": 12.0,

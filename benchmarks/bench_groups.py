@@ -12,7 +12,7 @@ from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from benchmarks.harness import Report, interleave
 
 _N_GROUPS, _SIZE = 200, 5
-# Largest ratio of the time with groups to that without.
+# Largest allowed ratio of the time with groups to that without.
 _MAX_RATIO = 1.5
 
 

@@ -14,8 +14,9 @@ from benchmarks.harness import Report
 
 N, P, K = 1_000_000, 10, 50
 N_NEW = (25_000, 100_000)
-# Largest ratio of the CPU time of a fit to that with a tenth of the points. The ratio exceeds 10,
-# because the tree search in ten dimensions excludes a smaller part of the points; 23 was measured.
+# Largest allowed ratio of the CPU time of a fit to that with a tenth of the points. The ratio
+# exceeds 10, because the tree search in ten dimensions excludes a smaller part of the points; 23
+# was measured.
 GROWTH = 40
 
 _ONE = """

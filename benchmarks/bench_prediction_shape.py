@@ -40,7 +40,7 @@ with threadpool_limits(1):
         results += [seconds, peak / 2**20]
 print(json.dumps(results))
 """
-# Rows, columns, classes, and the largest ratio of the time of a fit to that of the forest.
+# Rows, columns, classes, and the largest allowed ratio of the time of a fit to that of the forest.
 _SHAPES = (
     (1_000, 10, 2, 2.5),
     (1_000, 216, 10, 12),

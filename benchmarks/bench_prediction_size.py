@@ -49,12 +49,12 @@ lines = pathlib.Path("/proc/self/status").read_text().splitlines()
 peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 print(json.dumps([*times, peak / 2**20]))
 """
-# Rows, and the largest ratios of the time of a fit, and of 10,000 predictions, to that of a fit of
-# boosted trees. With 100,000 rows, 30 to 38 was measured for a fit; half of that time is the
+# Rows, and the largest allowed ratios of the time of a fit, and of 10,000 predictions, to that of a
+# fit of boosted trees. With 100,000 rows, 30 to 38 was measured for a fit; half of that time is the
 # neighbour search in five metrics.
 _SIZES = ((10_000, 10, 2.5), (100_000, 45, 2))
-# Rows of the tables with shortened lists, and the largest ratio of their log-loss to that of long
-# lists. The measured excess of the log-loss is at most 0.0005. If the log odds are a sum of
+# Rows of the tables with shortened lists, and the largest allowed ratio of their log-loss to that
+# of long lists. The measured excess of the log-loss is at most 0.0005. If the log odds are a sum of
 # products of columns, which no other base model can represent, the excess is 0.004 to 0.007. It is
 # accepted, because the long lists take 2.5 times as long.
 _SHORTENED, _MOST_LOSS = 5_000, 1.003

@@ -212,7 +212,7 @@ def _check_estimator(case: Case) -> list[str]:
         except bayesknn.CoalescenceError:
             return []
         except (ValueError, TypeError) as error:
-            # scikit-learn raises TypeError for parameters, and so do metrics that are no metrics.
+            # scikit-learn raises TypeError for parameters, and so may a callable that is no metric.
             if any(name in str(error) for name in parameters):
                 return []
             return [f"names no argument: {type(error).__name__}: {error}"]

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import softmax
 
+from bayesknn._utils.jit import kernel
 from bayesknn.graph import Incidence
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
@@ -277,8 +278,7 @@ class Calibrator:
             if groups is None:
                 vote = by_rank[rank - 1] * vote_matrix[labels[j]]
             else:
-                columns = groups[j][:, None] * n_classes + np.arange(n_classes)
-                vote = of_groups[i[:, None], columns].toarray() * class_weight
+                vote = look_up(of_groups, i, groups[j], n_classes) * class_weight
             less = vote.sum(axis=1, keepdims=True) / n_classes
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
@@ -317,6 +317,35 @@ def _sum_votes(
     summed = csr_array((votes, columns, starts), shape=shape)
     summed.sum_duplicates()
     return summed
+
+
+def look_up(table: csr_array, rows: np.ndarray, groups: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return what each row of a table (:func:`_sum_votes`) has of one group, (n_rows, n_classes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from bayesknn.sureness.calibration import look_up
+    >>> table = csr_array([[0.0, 2.0, 0.0, 3.0], [4.0, 0.0, 0.0, 0.0]])
+    >>> look_up(table, np.array([0, 1, 0]), np.array([1, 1, 0]), 2).tolist()
+    [[0.0, 3.0], [0.0, 0.0], [0.0, 2.0]]
+    """
+    values = np.zeros((len(rows), n_classes))
+    first = groups.astype(np.int64) * n_classes
+    _look_up(table.indptr, table.indices, table.data, rows, first, values)
+    return values
+
+
+@kernel
+def _look_up(starts, columns, values, rows, first, taken):
+    """Copy the entries of some rows of a sparse array, from a column on, to rows of ``taken``."""
+    for q in range(rows.size):
+        at, end = starts[rows[q]], starts[rows[q] + 1]
+        at += np.searchsorted(columns[at:end], first[q])
+        while at < end and columns[at] < first[q] + taken.shape[1]:
+            taken[q, columns[at] - first[q]] = values[at]
+            at += 1
 
 
 def _effective_number(votes: np.ndarray) -> float:

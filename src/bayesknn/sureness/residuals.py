@@ -311,29 +311,30 @@ def find_misfit(
             position = np.full(n, -1)
             position[order] = np.arange(len(rows))
             _mark_voters(voters, order, position, is_voter)
-        scale = 0.0
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for gap in range(1, min(max(_GAPS), len(rows) - 1) + 1):
-            i, j = order[:-gap], order[gap:]
-            taken = (folds[i] == folds[j]) & ~is_voter[gap - 1, :-gap]
-            if groups is not None:
-                taken &= groups[i] != groups[j]
-            i, j = i[taken], j[taken]
-            both, ours, theirs = weights[i] * weights[j], residuals[i], residuals[j]
-            if without is not None:
-                ours, theirs = truth[i] - without(i, j, 0), truth[j] - without(j, i, 0)
-            # The first of the two groups comes first, so that a pair of groups has one number.
-            swap = np.zeros(len(i), np.bool_) if groups is None else groups[i] > groups[j]
-            first, second = np.where(swap, j, i), np.where(swap, i, j)
-            parts.append((both * (ours * theirs).sum(axis=1), first, second))
-            scale += both @ (variances[i] + variances[j]) / 2
-            if gap not in _GAPS:
-                continue
-            products, first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
-            merged = _add_by_groups(products, groups, first, second)
-            total, error = products.sum(), float(np.sqrt((merged**2).sum()))
-            if total > least * error:
-                at, z = _GAPS.index(gap), total / error
+        gaps = np.arange(1, min(max(_GAPS), len(rows) - 1) + 1)
+        i = np.concatenate([order[:-gap] for gap in gaps])
+        j = np.concatenate([order[gap:] for gap in gaps])
+        taken = folds[i] == folds[j]
+        taken &= ~np.concatenate([is_voter[gap - 1, :-gap] for gap in gaps])
+        if groups is not None:
+            taken &= groups[i] != groups[j]
+        gap_of = np.repeat(gaps, len(rows) - gaps)[taken]
+        i, j = i[taken], j[taken]
+        both, ours, theirs = weights[i] * weights[j], residuals[i], residuals[j]
+        if without is not None:
+            # One call for all pairs: each looks up the votes of groups, which takes a while.
+            ours, theirs = truth[i] - without(i, j, 0), truth[j] - without(j, i, 0)
+        products = both * (ours * theirs).sum(axis=1)
+        scales = both * (variances[i] + variances[j]) / 2
+        # The first of the two groups comes first, so that a pair of groups has one number.
+        swap = np.zeros(len(i), np.bool_) if groups is None else groups[i] > groups[j]
+        first, second = np.where(swap, j, i), np.where(swap, i, j)
+        for at, gap in enumerate(_GAPS):
+            near = gap_of <= gap
+            merged = _add_by_groups(products[near], groups, first[near], second[near])
+            total, error = products[near].sum(), float(np.sqrt((merged**2).sum()))
+            if gap < len(rows) and total > least * error:
+                z, scale = total / error, scales[near].sum()
                 sums[at] += total / scale * (1.0 - (least / z) ** 2)
                 if z > largest[at]:
                     largest[at], errors[at] = z, error / scale

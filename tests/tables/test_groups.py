@@ -29,13 +29,46 @@ def test_rows_that_belong_together_are_suspected(tmp_path, codes):
         table["patient"] = pd.factorize(table["patient"])[0]
     (told,) = check(table, tmp_path=tmp_path)
     assert told["column"] == "patient"
-    assert told["text"] == (
-        "rows of the same 'patient' are alike: if new rows come from new ones, pass --group "
-        "patient (groups=... in fit)"
+    assert told["text"].startswith("rows of the same 'patient' are alike")
+    assert told["text"].endswith(
+        "if new rows come from new ones, pass --group patient (groups=... in fit)"
     )
     assert check(table, "--drop", "patient", tmp_path=tmp_path)
     assert not check(table, "--group", "patient", tmp_path=tmp_path)
     assert not check(table, "--ignore", "groups", tmp_path=tmp_path)
+
+
+def test_the_warning_has_the_left_out_error_with_and_without_rows_of_the_group(tmp_path):
+    """The class belongs to the patient: it is known from other visits, and a guess without them."""
+    (told,) = check(draw_visits(100, noise=0.01), tmp_path=tmp_path)
+    details = told["details"]
+    assert details["error_with"] < 0.1 and details["error_without"] > 0.3
+    assert details["seconds"] > 0
+    both = (
+        f"nearest neighbours: left-out error {100 * details['error_with']:.1f} % with other rows "
+        f"of the same 'patient' among the neighbours, {100 * details['error_without']:.1f} % "
+        "without"
+    )
+    assert both in told["text"]
+
+
+def test_errors_are_left_out_where_there_are_none_to_compare(tmp_path):
+    """One of two classes is of one group: without the group nothing is known of it."""
+    table = draw_visits()
+    first = (table["patient"] == table["patient"][0]).astype(int)
+    (told,) = check(table.assign(y=first), tmp_path=tmp_path)
+    assert told["text"].startswith("rows of the same 'patient' are alike: ")
+    assert set(told["details"]) == {"seconds"}
+
+
+def test_groups_that_are_ignored_are_not_searched_for():
+    table = draw_visits()
+    columns, kinds = table[["x", "z", "patient"]], dict.fromkeys(["x", "z", "patient"], Number())
+    codes = [
+        {each.code for each in check_table(columns, kinds, table["y"].to_numpy(), "y", **given)}
+        for given in ({}, {"ignored": ["groups"]})
+    ]
+    assert codes[0] - codes[1] == {"groups"}
 
 
 def test_independent_rows_are_not_suspected(tmp_path):

@@ -131,6 +131,7 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
             is_ordered=is_ordered,
             is_grouped=bool(preparer.group) or is_grouped,
             others=preparer.read_left_out(X),
+            ignored=preparer.ignore,
         )
         preparer.remarks_ = leave_out([*preparer.remarks_, *checked], preparer.ignore)
         return measured

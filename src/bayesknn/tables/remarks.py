@@ -7,7 +7,7 @@ same remark about several columns can be one sentence. No part of the package re
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayesknn._utils.words import say_of_columns
 
@@ -63,6 +63,8 @@ class Remark(NamedTuple):
         A sentence for people, without a full stop.
     parts : tuple of three str
         Of a remark about a column, what is said, where in the column, and what follows.
+    details : dict of str to float or None
+        Numbers that the sentence rests on, and how long they took.
     """
 
     code: str
@@ -70,11 +72,13 @@ class Remark(NamedTuple):
     column: str
     text: str
     parts: tuple[str, str, str] = ("", "", "")
+    details: dict[str, float] | None = None
 
-    def to_json(self) -> dict[str, str]:
-        """Return the first four attributes by name."""
-        code, severity, column, text, _ = self
-        return {"code": code, "severity": severity, "column": column, "text": text}
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes by name, without parts, and without details if there are none."""
+        named = self._asdict()
+        kept = [*self._fields[:4], *["details"] * bool(self.details)]
+        return {name: named[name] for name in kept}
 
 
 def on_column(

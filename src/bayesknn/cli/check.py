@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from bayesknn.cli.errors import (
+    COLUMNS,
     FILE,
+    FORM,
     Command,
     column_option,
     common_options,
     preparer_options,
     print_json,
     print_lines,
-    print_notes,
-    take_columns,
-    take_form,
+    print_remarks,
+    take,
 )
 
 
@@ -42,18 +43,16 @@ def check(data: Path, target: str, quiet: bool, as_json: bool, **options: Any) -
     from bayesknn.model_file.table_model import TableModel
     from bayesknn.tables.files import read_table
     from bayesknn.tables.preparer import TablePreparer
-    from bayesknn.tables.remarks import NOTE, SKIPPED, WARNING, tell
+    from bayesknn.tables.remarks import SKIPPED, tell, to_json
 
-    X, y, _ = read_table(data, **take_form(options)).split(target, options["rare"])
-    names = {"group": options["group"], "weights": options["weights"]}
-    model = TableModel(TablePreparer(**take_columns(options), **names))
+    X, y, _ = read_table(data, **take(options, FORM)).split(target, options["rare"])
+    model = TableModel(TablePreparer(**take(options, (*COLUMNS, "group", "weights"))))
     model.learn(X, y)
     preparer = model.preparer_
     if as_json:
-        remarks = [each.to_json() for each in preparer.remarks_]
         kinds = {"kinds": preparer.kinds_, "dropped": preparer.dropped_}
-        print_json({"target": target, "rows": len(y), **kinds, "remarks": remarks})
+        print_json({"target": target, "rows": len(y), **kinds, **to_json(preparer.remarks_)})
     elif not quiet:
-        print_notes(tell(preparer.remarks_, NOTE), tell(preparer.remarks_, WARNING))
+        print_remarks(preparer.remarks_)
         print_lines(f"not checked: {text}" for text in tell(preparer.remarks_, SKIPPED))
         print_lines(f"{name}: {preparer.columns_[name].kind.plural}" for name in preparer.kinds_)

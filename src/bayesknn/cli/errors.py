@@ -15,13 +15,16 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from bayesknn.tables.remarks import Remark
 
 # Characters that a terminal obeys: control characters, line separators and marks of direction.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -154,114 +157,101 @@ def read_proportion(value: str) -> tuple[str, float]:
 FILE = click.Path(path_type=Path)
 
 
-def common_options(command: Any) -> Any:
-    """Add what all commands on tables have in common; how to read is called as in read_table."""
-    for option in (
-        click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
-        click.option(
-            "--sep",
-            "separator",
-            type=read_separator,
-            metavar="CHARACTER",
-            help="Field separator; detected automatically by default.",
-        ),
-        click.option(
-            "--sheet", metavar="NAME", help="Sheet of the Excel files (default: the first)."
-        ),
-        click.option(
-            "--na",
-            "missing",
-            multiple=True,
-            metavar="TEXT",
-            help='What else stands for a missing value, such as "?"; may be repeated.',
-        ),
-        click.option(
-            "--header-row",
-            type=click.IntRange(1),
-            help="Row of a CSV or Excel file that has the names of the columns (default: the "
-            "first).",
-        ),
-        click.option(
-            "--ignore",
-            multiple=True,
-            metavar="CODE",
-            help="Leave out a note or warning by the code that --json gives it; may be repeated.",
-        ),
-        click.option("--quiet", is_flag=True, help="Print neither notes nor a summary."),
-        click.option(
-            "--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."
-        ),
-        debug_option,
-    )[::-1]:
-        command = option(command)
-    return command
+def together(*options: Any) -> Any:
+    """Return a decorator that adds options to a command, listed by ``--help`` in this order."""
+    return lambda command: reduce(lambda to, option: option(to), options[::-1], command)
 
 
-def model_options(command: Any) -> Any:
-    """Add what ``fit`` and ``predict`` have in common."""
-    level = click.option(
+# Of all commands on tables; those on how to read them are called as parameters of read_table.
+common_options = together(
+    click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
+    click.option(
+        "--sep",
+        "separator",
+        type=read_separator,
+        metavar="CHARACTER",
+        help="Field separator; detected automatically by default.",
+    ),
+    click.option("--sheet", metavar="NAME", help="Sheet of the Excel files (default: the first)."),
+    click.option(
+        "--na",
+        "missing",
+        multiple=True,
+        metavar="TEXT",
+        help='What else stands for a missing value, such as "?"; may be repeated.',
+    ),
+    click.option(
+        "--header-row",
+        type=click.IntRange(1),
+        help="Row of a CSV or Excel file that has the names of the columns (default: the first).",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CODE",
+        help="Leave out a note or warning by the code that --json gives it; may be repeated.",
+    ),
+    click.option("--quiet", is_flag=True, help="Print neither notes nor a summary."),
+    click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."),
+    debug_option,
+)
+# Of ``fit`` and ``predict``.
+model_options = together(
+    click.option(
         "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
-    )
-    jobs = click.option(
+    ),
+    click.option(
         "--jobs",
         "n_jobs",
         type=read_jobs,
         metavar="INTEGER",
         help="Threads, -1 for all cores; no result depends on it.",
-    )
-    return level(jobs(command))
-
+    ),
+)
 
 # Columns, for options that name one or several.
 columns_option = partial(click.option, multiple=True, metavar="A,B,C")
 column_option = partial(click.option, default="", metavar="COLUMN")
 
 
-def preparer_options(command: Any) -> Any:
-    """Add what ``fit`` and ``check`` have in common; called as parameters of TablePreparer."""
-    for option in (
-        columns_option("--drop", help="Leave columns out; may be repeated."),
-        columns_option("--keep", help="Use columns that look like identifiers."),
-        columns_option("--categorical", help="Treat columns of numbers as categories."),
-        columns_option(
-            "--numeric", help="Read columns of text, such as codes with leading zeros, as numbers."
-        ),
-        click.option(
-            "--id",
-            "identifiers",
-            multiple=True,
-            metavar="COLUMN",
-            help="Identifier of the rows: not used, but written beside the predictions; may be "
-            "repeated. Columns that look like identifiers are written too.",
-        ),
-        click.option(
-            "--date-order",
-            type=click.Choice(["year", "month", "day"]),
-            default=None,
-            help="What comes first in dates that can be read in two ways.",
-        ),
-        click.option(
-            "--rare",
-            type=click.Choice(["drop", "merge", "error"]),
-            default="drop",
-            help="Classes with a single row: leave them out (default), make them one class, or "
-            "reject the table.",
-        ),
-    )[::-1]:
-        command = option(command)
-    return command
+# Of ``fit`` and ``check``, called as parameters of TablePreparer.
+preparer_options = together(
+    columns_option("--drop", help="Leave columns out; may be repeated."),
+    columns_option("--keep", help="Use columns that look like identifiers."),
+    columns_option("--categorical", help="Treat columns of numbers as categories."),
+    columns_option(
+        "--numeric", help="Read columns of text, such as codes with leading zeros, as numbers."
+    ),
+    click.option(
+        "--id",
+        "identifiers",
+        multiple=True,
+        metavar="COLUMN",
+        help="Identifier of the rows: not used, but written beside the predictions; may be "
+        "repeated. Columns that look like identifiers are written too.",
+    ),
+    click.option(
+        "--date-order",
+        type=click.Choice(["year", "month", "day"]),
+        default=None,
+        help="What comes first in dates that can be read in two ways.",
+    ),
+    click.option(
+        "--rare",
+        type=click.Choice(["drop", "merge", "error"]),
+        default="drop",
+        help="Classes with a single row: leave them out (default), make them one class, or "
+        "reject the table.",
+    ),
+)
+# Which of a command's options are parameters of read_table, and which of TablePreparer.
+FORM = ("encoding", "separator", "sheet", "missing", "header_row")
+COLUMNS = ("drop", "keep", "categorical", "numeric", "identifiers", "date_order", "ignore")
 
 
-def take_form(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those of a command's options that say how files are to be read."""
-    names = ("encoding", "separator", "sheet", "missing", "header_row")
+def take(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return those of a command's options that have these names."""
     return {name: options[name] for name in names}
-
-
-def take_columns(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those of a command's options that are parameters of TablePreparer."""
-    names = ("drop", "keep", "categorical", "numeric", "identifiers", "ignore")
-    return {name: options[name] for name in names} | {"date_order": options["date_order"] or ""}
 
 
 class Command(click.Command):
@@ -313,10 +303,12 @@ class Command(click.Command):
             raise as_line(error, self.kept) from None
 
 
-def print_notes(notes: list[str], doubts: list[str]) -> None:
+def print_remarks(remarks: Iterable[Remark]) -> None:
     """Print what there is to know of a table, and what a reader must know before trusting it."""
-    for kind, texts in (("note", notes), ("warning", doubts)):
-        print_lines((f"{kind}: {text}" for text in texts), err=True)
+    from bayesknn.tables.remarks import NOTE, WARNING, tell
+
+    for severity in (NOTE, WARNING):
+        print_lines((f"{severity}: {text}" for text in tell(remarks, severity)), err=True)
 
 
 def _show_warning(
@@ -324,7 +316,7 @@ def _show_warning(
 ) -> None:
     """Print a warning of the library as a line; those of Python and NumPy keep their place."""
     if issubclass(category, UserWarning):
-        print_notes([], [" ".join(str(message).split())])
+        print_lines([f"warning: {' '.join(str(message).split())}"], err=True)
     else:
         otherwise(message, category, *where)
 

@@ -10,7 +10,9 @@ import click
 
 from bayesknn._utils.extras import LIKELIHOOD_NAMES, SEARCHES
 from bayesknn.cli.errors import (
+    COLUMNS,
     FILE,
+    FORM,
     Command,
     column_option,
     common_options,
@@ -18,16 +20,19 @@ from bayesknn.cli.errors import (
     preparer_options,
     print_json,
     print_lines,
-    print_notes,
+    print_remarks,
     read_proportion,
-    take_columns,
-    take_form,
+    take,
 )
 
 # Options by whose parameters they are: of either classifier, of the paper's.
 _OF_BOTH = ("max_neighbors", "search", "random_state", "n_jobs")
 _OF_POSTERIOR = (
     "inference", "label_sampler", "metric", "beta_max", "n_chains", "n_draws", "n_warmup",
+)  # fmt: skip
+# Those of :func:`analyse` itself, and of TablePreparer.
+_OF_ANALYSIS = (
+    "model", "level", "compared", "group", "time", "weights", "rare", "scale", "impute", *COLUMNS,
 )  # fmt: skip
 
 
@@ -185,7 +190,7 @@ def fit(
         analysis = _analyse(verbose=verbose, **options)
         stop_if_interrupted()
         if verbose:
-            print_notes(analysis.messages, analysis.warnings)
+            print_remarks(analysis.remarks)
         output.write_results(folder, analysis, out, command, tables)
         stop_if_interrupted()
     from bayesknn.report.analysis import describe, summarise
@@ -203,13 +208,10 @@ def _analyse(verbose: bool, **options: Any) -> Any:
     from bayesknn.tables.files import read_table
 
     check_level(options["level"])
-    form = take_form(options)
+    form = take(options, FORM)
     train = read_table(options["train"], **form)
     test = None if options["test"] is None else read_table(options["test"], **form)
     of_model = () if options["model"] == "pooled" else _OF_POSTERIOR
-    settings = {name: options[name] for name in (*_OF_BOTH, *of_model)}
+    settings = take(options, (*_OF_BOTH, *of_model))
     settings |= {"class_prior": dict(options["class_prior"]), "verbose": int(verbose)}
-    names = ("level", "compared", "group", "time", "weights", "rare", "scale", "impute")
-    choices = {name: options[name] for name in names} | take_columns(options)
-    given = {"model": options["model"], "settings": settings}
-    return analyse(train, options["target"], test, **given, **choices)
+    return analyse(train, options["target"], test, settings=settings, **take(options, _OF_ANALYSIS))

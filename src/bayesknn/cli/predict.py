@@ -11,15 +11,16 @@ import click
 
 from bayesknn.cli.errors import (
     FILE,
+    FORM,
     Command,
     common_options,
     model_options,
     print_json,
     print_lines,
-    print_notes,
+    print_remarks,
     print_table,
     read_proportion,
-    take_form,
+    take,
 )
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ def predict(
             target.write_text(text, encoding="utf-8", newline="")
         elif not as_json:
             print_table(text)
-    from bayesknn.tables.remarks import NOTE, WARNING, tell
+    from bayesknn.tables.remarks import to_json
 
-    scores, notes, doubts = predictions.scores, tell(remarks, NOTE), tell(remarks, WARNING)
+    scores = predictions.scores
     if as_json:
         summary = {
             "rows": len(predictions.rows),
@@ -111,9 +112,7 @@ def predict(
             "scores": scores.to_json() if scores else None,
             "weights": predictions.weighting,
             "unlike_training": predictions.n_unlike,
-            "messages": notes,
-            "warnings": doubts,
-            "remarks": [each.to_json() for each in remarks],
+            **to_json(remarks),
             "out": None if out is None else out.as_posix(),
         }
         if predictions.loss is not None:
@@ -121,9 +120,9 @@ def predict(
         print_json(summary)
     elif not quiet:
         if scores is not None:
-            parts = [f"rows of known class: {scores}", predictions.weighting]
-            notes.append("; ".join(filter(None, parts)))
-        print_notes(notes, doubts)
+            parts = [f"note: rows of known class: {scores}", predictions.weighting]
+            print_lines(["; ".join(filter(None, parts))], err=True)
+        print_remarks(remarks)
         if out is not None:
             print_lines([f"{predictions.describe_decided(given['level'])}: {out}"])
 
@@ -155,7 +154,7 @@ def _predict(model: Path, data: Path, options: dict[str, Any]) -> tuple[Predicti
         remarks += doubt_losses(losses, classes)
     elif options["threshold"] is not None:
         losses = threshold_losses(classes, *options["threshold"])
-    table = as_table(read_table(data, **take_form(options)), fitted.preparer_.missing_)
+    table = as_table(read_table(data, **take(options, FORM)), fitted.preparer_.missing_)
     level, identifiers = options["level"], options["identifiers"]
     predictions = predict_new(fitted, table, level, losses, identifiers)
     remarks += [*table.remarks, *predictions.examine(fitted, table)]

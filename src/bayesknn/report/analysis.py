@@ -27,6 +27,7 @@ from bayesknn.tables.remarks import (
     leave_out,
     on_table,
     tell,
+    to_json,
 )
 from bayesknn.tables.table import Table, as_table, find_column, naming_file
 
@@ -302,8 +303,7 @@ def conclude(
     if test is not None:
         table, measured = test
         analysis.test = predictions = predict_new(model, table, level, measured=measured)
-        remarks += plan.examine(table, measured, "of the test table ")
-        remarks += predictions.describe_doubts(model.target_, "test row")
+        remarks += predictions.examine(model, table, "of the test table ", "test row")
         n = len(table.frame)
         if predictions.actual_names is not None and len(predictions.judged) < n:
             without = f"{n - len(predictions.judged):,} of {count(n, 'test row')} without a value"
@@ -441,9 +441,7 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "scores": {basis: each.to_json() for basis, each in analysis.scores.items()},
         "comparison": {name: each.scores.to_json() for name, each in results.items()},
         "decided": analysis.predictions.share_decided,
-        "messages": analysis.messages,
-        "warnings": analysis.warnings,
-        "remarks": [each.to_json() for each in analysis.remarks],
+        **to_json(analysis.remarks),
         "seconds": round(analysis.seconds, 3),
     }
 

@@ -115,6 +115,13 @@ def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
     return codes
 
 
+def to_json(remarks: Iterable[Remark]) -> dict[str, Any]:
+    """Return remarks, and the sentences of notes and warnings, as JSON has them."""
+    remarks = list(remarks)
+    sentences = {"messages": tell(remarks, NOTE), "warnings": tell(remarks, WARNING)}
+    return {**sentences, "remarks": [each.to_json() for each in remarks]}
+
+
 def tell(remarks: Iterable[Remark], severity: str) -> list[str]:
     """Return the sentences of one severity; what is said of several columns is one sentence.
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bayesknn.tables.checks import check_table
-from bayesknn.tables.kinds import Number
+from bayesknn.tables.preparer import TablePreparer
 from tests.report.tables import draw_visits, run, two_columns
 
 
@@ -63,11 +63,12 @@ def test_errors_are_left_out_where_there_are_none_to_compare(tmp_path):
 
 def test_groups_that_are_ignored_are_not_searched_for():
     table = draw_visits()
-    columns, kinds = table[["x", "z", "patient"]], dict.fromkeys(["x", "z", "patient"], Number())
-    codes = [
-        {each.code for each in check_table(columns, kinds, table["y"].to_numpy(), "y", **given)}
-        for given in ({}, {"ignored": ["groups"]})
-    ]
+    codes = []
+    for ignore in ([], ["groups"]):
+        preparer = TablePreparer(ignore=ignore)
+        measured = preparer.learn(table.drop(columns="y"))
+        remarks = check_table(preparer, measured, table["y"].to_numpy(), "y")
+        codes.append({each.code for each in remarks})
     assert codes[0] - codes[1] == {"groups"}
 
 
@@ -82,7 +83,8 @@ def test_independent_rows_are_not_suspected(tmp_path):
 
 
 def test_the_check_of_groups_says_why_it_is_skipped():
-    measured = pd.DataFrame({"x": np.arange(30) / 7})
-    remarks = check_table(measured, {"x": Number()}, np.arange(30) % 2, "y")
+    preparer = TablePreparer()
+    measured = preparer.learn(pd.DataFrame({"x": np.arange(30) / 7}))
+    remarks = check_table(preparer, measured, np.arange(30) % 2, "y")
     (told,) = [each for each in remarks if each.code == "groups"]
     assert told.severity == "skipped" and told.text.startswith("no column has values that repeat")

@@ -1,13 +1,14 @@
 """What is said about each row of a table: its class, how probable each class is, and how sure.
 
-The numbers are those of :class:`bayesknn.evaluation.Predicted`. Here they get the rows of a table,
-sentences, and the form of a CSV file.
+Class probabilities and intervals, set against the classes that the rows have, with the rows of
+their table, sentences, and the form of a CSV file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ import pandas
 
 from bayesknn._utils.checks import check_part
 from bayesknn._utils.words import count, free_name, join, percent, shorten
-from bayesknn.evaluation.predicted import NO_CLASS, Predicted
-from bayesknn.evaluation.scores import weigh_rows
+from bayesknn.evaluation.folds import draw_rows
+from bayesknn.evaluation.scores import Scores, score, weigh_rows
+from bayesknn.predictive import decide, find_zones
 from bayesknn.tables.files import read_table
 from bayesknn.tables.kinds import Number, as_text, learn_kinds
 from bayesknn.tables.remarks import WARNING, Remark, leave_out, on_table
@@ -27,14 +29,28 @@ if TYPE_CHECKING:
     from bayesknn.model_file.table_model import TableModel
 
 LEAVE_ONE_OUT = "leave-one-out"
+# Value of ``Predictions.actual`` where the class of a row is not given.
+NO_CLASS = -2
 
 
 @dataclass
-class Predictions(Predicted):
+class Predictions:
     """Predictions for rows of a table.
 
     Attributes
     ----------
+    classes : ndarray of shape (n_classes,)
+        In the order of the columns below.
+    probabilities : ndarray of shape (m, n_classes)
+    intervals : ndarray of shape (m, n_classes, 2) or None
+        An interval of each true probability.
+    actual : ndarray of shape (m,)
+        Index of the row's class, -1 for a class that training did not see, ``NO_CLASS`` (the
+        default) where the class is not given.
+    weights : ndarray of shape (m,)
+        Weight of each row in every score, 1 by default. A row of weight 0 is in no score.
+    groups : ndarray of shape (m,) or None
+        Numbers of the groups that the rows belong to.
     frame : pandas.DataFrame
         The rows as they were read; its index counts those of their file from 1.
     measured : pandas.DataFrame
@@ -58,6 +74,12 @@ class Predictions(Predicted):
         What groups are called: the column that names them.
     """
 
+    classes: np.ndarray
+    probabilities: np.ndarray
+    intervals: Any = None
+    actual: Any = None
+    weights: Any = None
+    groups: Any = None
     _: KW_ONLY
     frame: pandas.DataFrame
     measured: Any = None
@@ -69,6 +91,93 @@ class Predictions(Predicted):
     is_training: bool = False
     weighting: str = ""
     group: str = "groups"
+
+    def __post_init__(self) -> None:
+        if self.actual is None:
+            self.actual = np.full(len(self.probabilities), NO_CLASS)
+        if self.weights is None:
+            self.weights = np.ones(len(self.probabilities))
+
+    @property
+    def names(self) -> list[str]:
+        """The classes as text."""
+        return [str(name) for name in self.classes.tolist()]
+
+    @cached_property
+    def zones(self) -> np.ndarray:
+        """Index of the class whose interval lies above all others, -1 where none does."""
+        return find_zones(self.intervals)
+
+    @property
+    def winners(self) -> np.ndarray:
+        """Index of the most probable class of each row."""
+        return self.probabilities.argmax(axis=1)
+
+    @property
+    def expected_loss(self) -> np.ndarray:
+        """Probability that the most probable class is wrong: the expected 0-1 loss."""
+        return 1.0 - self.probabilities.max(axis=1)
+
+    @property
+    def judged(self) -> np.ndarray:
+        """Positions of the rows that are scored: their class is given, their weight is not 0."""
+        return np.flatnonzero((self.actual != NO_CLASS) & (self.weights > 0))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Positions of the scored rows whose class training has seen."""
+        return np.flatnonzero((self.actual >= 0) & (self.weights > 0))
+
+    @property
+    def scores(self) -> Scores | None:
+        """Scores of the rows whose class is given, None if there are none."""
+        rows = self.judged
+        if not len(rows):
+            return None
+        return score(self.probabilities[rows], self.actual[rows], self.weights[rows])
+
+    def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the groups of some rows, None where rows belong to none."""
+        return None if self.groups is None else self.groups[rows]
+
+    def draw(self, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return about ``n_rows`` of the ``known`` rows, drawn by class, and weights for them.
+
+        The weights give the classes the proportions that they have among all known rows.
+        """
+        known = self.known
+        frequencies = np.bincount(self.actual[known], self.weights[known], len(self.classes))
+        rows = known[draw_rows(self.actual[known], n_rows)]
+        return rows, weigh_rows(self.actual[rows], frequencies, self.weights[rows])
+
+    @property
+    def share_decided(self) -> float:
+        """Weighted proportion of the rows that are decided: one interval lies above all others."""
+        return float(np.average(self.zones >= 0, weights=self.weights))
+
+    @property
+    def decided(self) -> dict[str, Any] | None:
+        """Number of scored rows that are decided, their expected and observed error, or None."""
+        rows = self.judged[self.zones[self.judged] >= 0]
+        if not len(rows):
+            return None
+        weights = self.weights[rows]
+        wrong = self.winners[rows] != self.actual[rows]
+        return {
+            "n": len(rows),
+            "expected": float(np.average(self.expected_loss[rows], weights=weights)),
+            "error": float(np.average(wrong, weights=weights)),
+        }
+
+    def find_misclassified(self) -> np.ndarray:
+        """Return the positions of the rows of another class than predicted, the surest first."""
+        wrong = np.flatnonzero((self.winners != self.actual) & (self.actual != NO_CLASS))
+        return wrong[np.argsort(self.expected_loss[wrong], kind="stable")]
+
+    def find_undecided(self) -> np.ndarray:
+        """Return the positions of the undecided rows, the likeliest to be wrong first."""
+        rows = np.flatnonzero(self.zones < 0)
+        return rows[np.argsort(-self.expected_loss[rows], kind="stable")]
 
     @property
     def rows(self) -> np.ndarray:
@@ -100,14 +209,15 @@ class Predictions(Predicted):
             return 0
         return int(np.sum(self.typicality == 0))
 
-    def examine(self, model: TableModel, table: Table) -> list[Remark]:
-        """Return all remarks on new rows: their columns, how like training they are, classes."""
-        remarks = model.preparer_.examine(table, self.measured)
-        return leave_out([*remarks, *self.describe_doubts(model.target_)], model.preparer_.ignore)
+    def examine(
+        self, model: TableModel, table: Table, which: str = "", row: str = "row"
+    ) -> list[Remark]:
+        """Return all remarks on new rows: their columns, how like training they are, classes.
 
-    def describe_doubts(self, target: str, which: str = "row") -> list[Remark]:
-        """Return remarks on rows that are unlike training, and on classes it did not have."""
-        doubts, n = [], len(self.rows)
+        ``which`` and ``row`` are what the table and a row are called, the former as in ``"of the
+        test table "``.
+        """
+        doubts, n = model.preparer_.examine(table, self.measured, which), len(self.rows)
         if self.is_training:
             text = (
                 "these are the rows that the model was fitted to, which their own labels help to "
@@ -116,20 +226,20 @@ class Predictions(Predicted):
             doubts.append(on_table("rows-unlike", text, WARNING))
         if unlike := self.n_unlike:
             text = (
-                f"{unlike:,} of {count(n, which)} {'is' if unlike == 1 else 'are'} unlike any in "
+                f"{unlike:,} of {count(n, row)} {'is' if unlike == 1 else 'are'} unlike any in "
                 "training, farther from the nearest ones than those are from each other"
             )
             text += ": check units and columns" * (unlike > 0.05 * n)
             doubts.append(on_table("rows-unlike", text, WARNING))
         if (strange := self.actual == -1).any():
             names = join([repr(shorten(n)) for n in dict.fromkeys(self.actual_names[strange])])
-            rows = count(int(strange.sum()), which)
+            rows = count(int(strange.sum()), row)
             text = (
-                f"{rows} of a class that training did not see ({names} in {target!r}) cannot be "
-                "predicted right"
+                f"{rows} of a class that training did not see ({names} in {model.target_!r}) "
+                "cannot be predicted right"
             )
             doubts.append(on_table("unseen", text, WARNING))
-        return doubts
+        return leave_out(doubts, model.preparer_.ignore)
 
     def count(self, numbers: np.ndarray) -> dict[str, int]:
         """Return by name how often class numbers occur, those that do."""
@@ -138,8 +248,6 @@ class Predictions(Predicted):
 
     def decide(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the class of least expected ``loss`` in each row, and that loss."""
-        from bayesknn.predictive import decide
-
         return decide(self.probabilities, self.loss)
 
     def describe_decided(self, level: float) -> str:

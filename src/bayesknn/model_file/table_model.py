@@ -20,7 +20,7 @@ from bayesknn.model_file.adapters import adapt
 from bayesknn.predictive.decisions import occlude_columns
 from bayesknn.tables.checks import check_table
 from bayesknn.tables.preparer import TablePreparer
-from bayesknn.tables.remarks import WARNING, leave_out, tell
+from bayesknn.tables.remarks import WARNING, tell
 
 
 def _forward(name: str) -> Any:
@@ -123,17 +123,15 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         name = str(getattr(y, "name", None) or "class")
         self.target_ = preparer.target_ or free_name(name, preparer.columns_, "{}_")
         classes, labels = check_labels(y, len(measured))
-        checked = check_table(
+        preparer.remarks_ += check_table(
+            preparer,
             measured,
-            {name: preparer.columns_[name].kind for name in measured},
             classes[labels],
             self.target_,
             is_ordered=is_ordered,
             is_grouped=bool(preparer.group) or is_grouped,
             others=preparer.read_left_out(X),
-            ignored=preparer.ignore,
         )
-        preparer.remarks_ = leave_out([*preparer.remarks_, *checked], preparer.ignore)
         return measured
 
     def fit_measured(self, measured: Any, y: Any, **options: Any) -> TableModel:

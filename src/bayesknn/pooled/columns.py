@@ -22,9 +22,9 @@ from bayesknn._utils.checks import (
     as_numbers,
     category_codes,
     category_name,
+    check_finite,
     is_missing,
     read_columns,
-    refuse_missing,
     show,
 )
 from bayesknn.sureness.groups import find_scored
@@ -388,14 +388,6 @@ def _warn_of_unseen(column: Column, unseen: list[Any], usual: float) -> None:
 
 def _read_numbers(column: Column) -> np.ndarray:
     """Numbers with NaN where one is missing; infinities are refused."""
-    values = column.values
-    if values.dtype == object:
-        there = np.array([not is_missing(value) for value in values])
-        values = np.full(len(values), np.nan)
-        some = column._replace(values=column.values[there])
-        values[there] = as_numbers(some)
-    values = values.astype(np.float64)
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        refuse_missing(str(values[row]), row, column.label)
-    return values
+    numbers = as_numbers(column, may_miss=True)
+    check_finite(numbers[:, None], [column.label], may_miss=True)
+    return numbers

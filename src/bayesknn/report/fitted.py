@@ -39,17 +39,12 @@ class GivenModel(TableModel):
     """
 
     def __init__(self, fitted: Any, frame: pandas.DataFrame, target: str):
-        self.own, self.target_ = fitted, target
-        if not isinstance(fitted, Pipeline) or len(fitted) == 1:
-            last = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-            as_given = FunctionTransformer(
-                None if hasattr(last, "feature_names_in_") else np.asarray
-            )
-            self.own = Pipeline([("columns", as_given), ("classifier", last)])
-        self.classifier_ = self.own[-1]
-        fills = ("in by the pipeline",) * 2 if self.own is fitted else ()
-        self.preparer_ = TablePreparer.of_given(frame, fills)
-        self.preparer_.encoder_ = self.own[:-1]
+        is_pipeline = isinstance(fitted, Pipeline) and len(fitted) > 1
+        self.classifier_ = last = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        self.target_ = target
+        self.preparer_ = TablePreparer.of_given(frame, ("in by the pipeline",) * 2 * is_pipeline)
+        as_given = None if hasattr(last, "feature_names_in_") else np.asarray
+        self.preparer_.encoder_ = fitted[:-1] if is_pipeline else FunctionTransformer(as_given)
 
     def measure(self, X: Any) -> pandas.DataFrame:
         """Return the columns of training as they are given, dates as days."""
@@ -58,11 +53,6 @@ class GivenModel(TableModel):
             column = find_column(frame, name)
             columns[name] = learned.kind.read(column) if learned.kind.name == "date" else column
         return pandas.DataFrame(columns, index=frame.index)
-
-    @property
-    def own_pipeline(self) -> Pipeline:
-        """The pipeline itself, or one that hands rows on to the classifier."""
-        return self.own
 
     def pipeline_for(self, classifier: Any) -> Pipeline:
         """Return a pipeline, not fitted, of the given columns for another classifier."""
@@ -105,10 +95,9 @@ def analyse_fitted(
         labels = _check_same_rows(classifier, X, classes)
         model = GivenModel(classifier, table.frame, target)
         measured = model.measure(table)
-        kinds = {name: each.kind for name, each in model.preparer_.columns_.items()}
         remarks = check_table(
+            model.preparer_,
             measured,
-            kinds,
             classes,
             target,
             is_ordered=bool(folds.name),

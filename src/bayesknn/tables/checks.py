@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import warnings
-from collections.abc import Collection
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,9 +16,10 @@ import numpy as np
 
 from bayesknn._utils.words import MAX_LISTED
 from bayesknn.sureness.groups import find_scored
+from bayesknn.tables.encoder import ColumnEncoder
 from bayesknn.tables.kinds import Date
-from bayesknn.tables.preparer import MIN_ROWS, drop_options
-from bayesknn.tables.remarks import SKIPPED, WARNING, Remark, on_column, on_table
+from bayesknn.tables.preparer import MIN_ROWS, TablePreparer, drop_options
+from bayesknn.tables.remarks import SKIPPED, WARNING, Remark, leave_out, on_column, on_table
 from bayesknn.tables.table import find_similar_names, list_names
 
 if TYPE_CHECKING:
@@ -41,24 +40,23 @@ _MAX_K = 30
 
 
 def check_table(
+    preparer: TablePreparer,
     measured: pandas.DataFrame,
-    kinds: dict[str, Any],
     classes: np.ndarray,
     target: str,
     *,
     is_ordered: bool = False,
     is_grouped: bool = False,
     others: dict[str, Any] | None = None,
-    ignored: Collection[str] = (),
 ) -> list[Remark]:
     """Return the remarks of all checks of a training table.
 
     Parameters
     ----------
+    preparer : TablePreparer
+        What was learned of the columns, and which remarks to ignore.
     measured : pandas.DataFrame
         The rows with a class.
-    kinds : dict of str to Kind
-        Of its columns.
     classes : ndarray of shape (n,)
     target : str
         What the column of the classes is called.
@@ -68,13 +66,12 @@ def check_table(
         Whether rows that belong together are left out together.
     others : dict of str to pandas.Series, optional
         Columns that are left out.
-    ignored : collection of str
-        Codes of remarks that are not wanted; the search for groups takes too long to be in vain.
 
     Returns
     -------
     list of Remark
     """
+    kinds = {name: preparer.columns_[name].kind for name in measured}
     names, labels = np.unique(classes, return_inverse=True)
     leaks = find_leaks(measured, labels, target)
     leaking = {each.column for each in leaks if each.severity == WARNING}
@@ -87,9 +84,9 @@ def check_table(
         remarks += [each for each in trends if each.column not in leaking]
     if is_grouped:
         remarks.append(on_table("groups", "rows are left out by whole groups", SKIPPED))
-    elif "groups" not in ignored:
+    elif "groups" not in preparer.ignore:  # which would take long, for nothing
         remarks += find_groups(measured, kinds, labels, others or {})
-    return remarks + find_duplicates(measured, labels)
+    return leave_out([*remarks, *find_duplicates(measured, labels)], preparer.ignore)
 
 
 def _find_alike(classes: np.ndarray, names: list[str], target: str) -> list[Remark]:
@@ -234,11 +231,8 @@ def find_groups(
     """
     candidates = others | {n: measured[n] for n, kind in kinds.items() if kind.name != "date"}
     numbers = [name for name, kind in kinds.items() if kind.is_measured]
-    points = measured[numbers].to_numpy(dtype=np.float64)
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without values
-        points = (points - np.nanmean(points, axis=0)) / np.nanstd(points, axis=0)
-    points = np.nan_to_num(points, posinf=0.0, neginf=0.0)
+    # Rows without a value may lie in the middle: a column without any is left as NaN.
+    points = np.nan_to_num(ColumnEncoder().fit_transform(measured[numbers].astype(np.float64)))
     n_checked, remarks = 0, []
     for name, column in candidates.items():
         codes = _number_values(column)

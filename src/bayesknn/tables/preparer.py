@@ -37,7 +37,7 @@ from bayesknn.tables.kinds import (
     kind_of,
     learn_kinds,
 )
-from bayesknn.tables.remarks import WARNING, Remark, check_codes, leave_out, on_column
+from bayesknn.tables.remarks import NOTE, WARNING, Remark, check_codes, leave_out, on_column
 from bayesknn.tables.table import Table, as_table, find_column, naming_file, split_names
 
 if TYPE_CHECKING:
@@ -331,8 +331,7 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         list of Remark
         """
         frame = as_table(X, self.missing_).frame
-        few: list[Remark] = []
-        mostly: list[Remark] = []
+        remarks = self._describe_gaps(measured, which) + self._describe_shifts(measured, which)
         then = ": they count as rare ones"
         if not self.indicators:
             then = ": they count as none of the known ones"
@@ -345,11 +344,9 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 examples = " and ".join(repr(shorten(each)) for each in names)
                 where = f"in {count(int(is_new.sum()), 'row')}, such as {examples}"
                 is_most = 2 * is_new.sum() > measured[name].notna().sum()
-                severity, told = (WARNING, mostly) if is_most else ("note", few)
                 what = f"{which}holds categories that training did not see"
-                told.append(on_column("unseen", name, what, where, then, severity))
-        shifts = self._describe_shifts(measured, which)
-        remarks = [*self._describe_gaps(measured, which), *few, *shifts, *mostly]
+                severity = WARNING if is_most else NOTE
+                remarks.append(on_column("unseen", name, what, where, then, severity))
         return leave_out(remarks, self.ignore)
 
     @property
@@ -477,9 +474,9 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
             fills = self.fills_ or ("with its mean", "with a category of its own")
         gaps = measured.isna().sum()
         remarks = []
-        for is_measured, fill in zip((True, False), fills, strict=True):
-            for name in self.kinds_:
-                if not gaps[name] or self.columns_[name].kind.is_measured != is_measured:
+        for names, fill in zip((self.numeric_, self.categorical_), fills, strict=True):
+            for name in names:
+                if not gaps[name]:
                     continue
                 if gaps[name] == len(measured):
                     what = f"{which}has no value in any row and had some in training"

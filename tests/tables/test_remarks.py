@@ -1,6 +1,8 @@
 """Remarks: the same from the command, from JSON and from Python; each can be switched off."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,12 +25,18 @@ def table():
     return table
 
 
+def test_the_reference_describes_every_code():
+    page = Path(__file__).parents[2] / "docs" / "command_line.md"
+    table = page.read_text(encoding="utf-8").partition("## Notes and warnings")[2]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(CODES)
+
+
 def test_all_ways_have_the_same_remarks(table, tmp_path):
     path = tmp_path / "t.csv"
     table.to_csv(path, index=False)
     X, y, _ = read_table(path).split("y")
     remarks = TableModel(classifier=ROBUST).fit(X, y).preparer_.remarks_
-    assert {each.code for each in remarks} <= CODES.keys()
+    assert {each.code for each in remarks} <= set(CODES)
     assert {(each.code, each.column) for each in remarks} >= {
         ("leak", "told"), ("column-dropped", "unit"), ("classes-unlabelled", ""), ("trend", ""),
     }  # fmt: skip

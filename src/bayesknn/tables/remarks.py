@@ -14,38 +14,14 @@ from bayesknn._utils.words import say_of_columns
 # Severities. A skipped check has looked at nothing; its text says why.
 NOTE, WARNING, SKIPPED = "note", "warning", "skipped"
 
-# What each code is about. ``--ignore`` takes a code, and the reference lists them.
-CODES = {
-    "ambiguous-number": "numbers that could be read in two ways",
-    "categories-merged": "rare categories that share an indicator",
-    "class-unknown": "classes that look like a missing value",
-    "classes-alike": "classes that differ only in case or spaces",
-    "classes-rare": "classes with a single row",
-    "classes-unlabelled": "rows without a class",
-    "codes": "numbers that may be codes or dates",
-    "column-dropped": "columns that are left out",
-    "column-empty": "columns of new rows that are empty",
-    "column-shifted": "new values outside the range of training",
-    "comparison-skipped": "a comparison that is not made",
-    "dates": "how dates are read and measured",
-    "duplicates": "duplicate rows",
-    "error-too-small": "an error that is too small to be true",
-    "file": "what of a file is read, and what is not",
-    "fit": "what the classifier says of itself",
-    "gaps": "missing values and what takes their place",
-    "groups": "rows that are alike because they belong together",
-    "header": "column names that look like values",
-    "identifier": "columns that may identify rows",
-    "leak": "columns that give the class away",
-    "losses": "losses of wrong decisions below 0",
-    "numbers": "how numbers are read",
-    "numbers-as-categories": "numbers that are taken as categories",
-    "rows-unlike": "new rows that are unlike all rows of training",
-    "text-differs": "text that differs in every row",
-    "trend": "classes that change along a column",
-    "units": "units that are mixed in a column",
-    "unseen": "categories or classes that training did not see",
-}
+# What ``--ignore`` takes; docs/command_line.md describes them.
+CODES = (
+    "ambiguous-number", "categories-merged", "class-unknown", "classes-alike", "classes-rare",
+    "classes-unlabelled", "codes", "column-dropped", "column-empty", "column-shifted",
+    "comparison-skipped", "dates", "duplicates", "error-too-small", "file", "fit", "gaps",
+    "groups", "header", "identifier", "leak", "losses", "numbers", "numbers-as-categories",
+    "rows-unlike", "text-differs", "trend", "units", "unseen",
+)  # fmt: skip
 
 
 class Remark(NamedTuple):
@@ -54,7 +30,7 @@ class Remark(NamedTuple):
     Attributes
     ----------
     code : str
-        A key of ``CODES``.
+        One of ``CODES``.
     severity : {"note", "warning", "skipped"}
         ``"skipped"`` is of a check that does not apply; its text says why.
     column : str

@@ -228,8 +228,7 @@ def analyse(
     if test is not None:
         # Before the fit: a test table that cannot be read is detected at once.
         test = as_table(test, fitted.preparer_.missing_)
-        texts = [each._replace(text=f"{each.text} (test table)") for each in test.remarks]
-        remarks += texts
+        remarks += [each._replace(text=f"{each.text} (test table)") for each in test.remarks]
         new = test, fitted.preparer_.measure(test)
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -255,11 +254,6 @@ def _read_groups(table: Table, name: str) -> Any:
         raise ValueError(
             f"--group: column {name!r} has no value in {count(len(gaps), 'row')} (first in row "
             f"{gaps[0]}): give a row that belongs to no other a name of its own"
-        )
-    if names.nunique() == 1:
-        raise ValueError(
-            f"--group: column {name!r} has the same value in every row: nothing is left to predict "
-            "a new group from"
         )
     return names.to_numpy(dtype=object)
 

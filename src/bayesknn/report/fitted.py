@@ -120,16 +120,15 @@ def analyse_fitted(
 
 def _check_same_groups(classifier: Any, groups: Any, classes: np.ndarray) -> np.ndarray | None:
     """Return the groups of a fit; raise ValueError if others are given."""
-    fitted = classifier.groups_
+    fitted, given = classifier.groups_, groups
     if groups is not None:
         given = check_groups(groups, len(classes))
-        is_same = given is fitted if given is None or fitted is None else (given == fitted).all()
-        if not is_same:
-            how = "with other groups" if fitted is not None else "without groups"
-            raise ValueError(
-                f"the classifier was fitted {how}: its numbers are not for rows of new groups; fit "
-                "it with fit(X, y, groups=groups), or leave groups out here"
-            )
+    if groups is not None and not np.array_equal(given, fitted):
+        how = "with other groups" if fitted is not None else "without groups"
+        raise ValueError(
+            f"the classifier was fitted {how}: its numbers are not for rows of new groups; fit it "
+            "with fit(X, y, groups=groups), or leave groups out here"
+        )
     return fitted
 
 

@@ -47,10 +47,8 @@ class Analysis:
         Of the intervals.
     comparison : Comparison or None
         Other classifiers on the same rows.
-    apart : dict of str to Scores
-        Scores on the last rows, predicted from those before.
-    last : Compared or None
-        The same with their standard errors.
+    apart : dict of str to Compared
+        The last rows, predicted from those before.
     remarks : list of Remark
         What there is to know about the tables and the fit.
     seconds : float
@@ -62,8 +60,7 @@ class Analysis:
     test: Predictions | None = None
     level: float = 0.95
     comparison: Comparison | None = None
-    apart: dict[str, Scores] = field(default_factory=dict)
-    last: Compared | None = None
+    apart: dict[str, Compared] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -124,7 +121,7 @@ class Analysis:
         """Of the leave-one-out probabilities, the test's if classes are known, the last rows'."""
         both = {"leave-one-out": self.training, "test": self.test}
         scores = {basis: each.scores for basis, each in both.items() if each and each.scores}
-        return scores | self.apart
+        return scores | {basis: each.scores for basis, each in self.apart.items()}
 
     @property
     def newness(self) -> str:
@@ -357,16 +354,16 @@ def _compare(analysis: Analysis, folds: Folds, compared: bool) -> None:
         others=compared,
     )
     if folds.name:
-        analysis.last = comparison.results[comparison.own]
-        analysis.apart = {folds.name: analysis.last.scores}
+        analysis.apart = {folds.name: comparison.results[comparison.own]}
     analysis.comparison = comparison if compared else None
 
 
 def _doubt_order(analysis: Analysis) -> list[Remark]:
     """Return a warning if the last rows are predicted worse than left-out ones, beyond chance."""
-    training, last, rows = analysis.training, analysis.last, analysis.training.judged
-    if last is None:
+    if not analysis.apart:
         return []
+    training, rows = analysis.training, analysis.training.judged
+    ((name, last),) = analysis.apart.items()
     left_out: Any = training.scores
     each = score_rows(training.probabilities[rows], training.actual[rows])
     errors = average(each, training.weights[rows], training.groups_of(rows))[1]
@@ -377,7 +374,7 @@ def _doubt_order(analysis: Analysis) -> list[Remark]:
     if not gaps[at] > 2 * spreads[at]:
         return []
     text = (
-        f"the {next(iter(analysis.apart))} are predicted worse than left-out rows, by more than "
+        f"the {name} are predicted worse than left-out rows, by more than "
         f"chance: error {100 * last.scores.error:.1f} % against {100 * left_out.error:.1f} %, "
         f"log-loss {last.scores.log_loss:.3f} against {left_out.log_loss:.3f}: for later rows go "
         "by the former"

@@ -16,8 +16,9 @@ from bayesknn.graph.precomputed import rank_sparse
 from bayesknn.graph.search.search_index import Advance, Lists, Reverse, SearchIndex
 from bayesknn.graph.ties import NO_POINT, rank_rows
 
-# A chunk of distances holds about this many, 16 MB.
-CHUNK = 2**21
+# Distances that are ranked together, 4 MB. Ranking holds about five arrays of that size in each
+# thread; larger ones leave the processor's cache.
+CHUNK = 2**19
 # An entry is a rank above this bit and the index of a training point below.
 _SHIFT = np.uint64(32)
 
@@ -47,7 +48,8 @@ class BruteSearch(SearchIndex):
         advance: Advance | None = None,
     ) -> tuple[Lists, Reverse | None]:
         """Rank the training points around some rows, each without those of its own group."""
-        m, ties, groups = rows.shape[0], self.ties, self.group_of_points
+        m, order = rows.shape[0], self.ties.rows
+        groups = self.group_of_points[order]
         neighbors, distances = np.empty((k, m), np.uint32), np.empty((k, m))
         arranged, names = self._arrange(), np.arange(self.n_points, dtype=np.uint32)
         ends = None if radii is None else radii[:, -1].copy()
@@ -55,7 +57,10 @@ class BruteSearch(SearchIndex):
 
         def measure(start: int, stop: int) -> None:
             measured = self.metric.distances(rows[start:stop], arranged)
-            rank_rows(measured, ties, groups, own[start:stop], start, neighbors, distances)
+            ranked = measured[:, order]
+            ranked[groups == own[start:stop, None]] = np.inf
+            near, lengths = rank_rows(ranked, order, k)
+            neighbors[:, start:stop], distances[:, start:stop] = near.T, lengths.T
             if radii is not None:
                 near = np.flatnonzero(measured < ends)
                 queries, members = np.divmod(near, self.n_points)

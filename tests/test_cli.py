@@ -134,6 +134,7 @@ def test_every_command_has_help_and_is_listed():
         "fit": "Fit a table, and write predictions, model and report.",
         "check": "Look for what is wrong with a table, without a fit.",
         "predict": "Classify the rows of a table with a saved model.",
+        "warmup": "Compile what fits use, once after an installation.",
         "paper": "Reproduce the figures, tables and numbers of the paper.",
     }
     for name in told:

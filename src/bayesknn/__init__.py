@@ -62,6 +62,7 @@ from bayesknn._version import __version__
 from bayesknn.exceptions import CoalescenceError, MixingWarning, PhaseTransitionWarning
 
 if TYPE_CHECKING:
+    from bayesknn._warmup import warmup
     from bayesknn.classical import ClassicalKNeighborsClassifier
     from bayesknn.classifier import BayesianKNeighborsClassifier
     from bayesknn.column_selection import ColumnSelector
@@ -80,6 +81,7 @@ __all__ = [
     "check_intervals",
     "compare_evidence",
     "sensitivity",
+    "warmup",
 ]
 
 # Where the public names live that are too heavy to import at once (PEP 562).
@@ -91,6 +93,7 @@ _LAZY = {
     "check_intervals": "bayesknn.criticism",
     "compare_evidence": "bayesknn.criticism",
     "sensitivity": "bayesknn.criticism",
+    "warmup": "bayesknn._warmup",
 }
 _SUBPACKAGES = {each.name for each in iter_modules(__path__) if not each.name.startswith("_")}
 

@@ -10,9 +10,11 @@ deletes the cache (``make clean``). An installation writes every file anew.
 import errno
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import update_wrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -24,6 +26,8 @@ from bayesknn._utils.progress import progress
 
 __all__ = [
     "announce_compiling",
+    "count_compiled",
+    "find_cache",
     "hold_interrupts",
     "inline_kernel",
     "kernel",
@@ -128,6 +132,41 @@ class _Announcer(event.Listener):
 
     def on_end(self, event: Any) -> None:
         pass
+
+
+@contextmanager
+def count_compiled() -> Iterator["CompileClock"]:
+    """Count the functions that numba compiles in the block, and their CPU seconds."""
+    with event.install_listener("numba:compile", CompileClock()) as clock:
+        yield clock
+
+
+class CompileClock(event.Listener):
+    """Functions that numba compiled, those that they call included, and the CPU seconds."""
+
+    def __init__(self) -> None:
+        self.n_functions, self.seconds = 0, 0.0
+        self._depth, self._begin = 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._begin = time.process_time()
+        self._depth += 1
+        self.n_functions += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.process_time() - self._begin
+
+
+def find_cache() -> Path | None:
+    """Return the folder of the compiled functions of this module; None if none can be written."""
+    try:
+        folder = numba.njit(cache=True)(find_cache).stats.cache_path
+    except RuntimeError:
+        return None
+    return None if folder is None else Path(folder)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ COMMANDS = {
     "fit": ("bayesknn.cli.fit", "Fit a table, and write predictions, model and report."),
     "check": ("bayesknn.cli.check", "Look for what is wrong with a table, without a fit."),
     "predict": ("bayesknn.cli.predict", "Classify the rows of a table with a saved model."),
+    "warmup": ("bayesknn.cli.warmup", "Compile what fits use, once after an installation."),
     "paper": ("bayesknn.cli.paper", "Reproduce the figures, tables and numbers of the paper."),
 }
 

@@ -56,7 +56,7 @@ BOOSTED = ["_views", "boosted"]
 TREES = [*BOOSTED, "trees"]
 CHANGES = [
     *([[*SPACE, "k_values"], k] for k in (0, -5, -(2**40), 299, 300, 2**20, 2**40)),
-    *([[*SPACE, "labels"], g] for g in (3, 2**20, 2**32 - 1)),
+    *([[*SPACE, "searched", "labels"], g] for g in (3, 2**20, 2**32 - 1)),
     *([[*TREES, "features"], j] for j in (-1, 3, 2**40)),
     *([[*TREES, "children"], node] for node in (-1, 1, 14, 2**40)),
     *([[*BOOSTED, "rounds"], t] for t in (0, 101, 2**40)),

@@ -98,15 +98,16 @@ def _check_space(
 ) -> None:
     """Check a metric's training points against the labels, and against rows of the metric."""
     n = len(labels)
-    _agree(np.array_equal(space.labels, labels), "labels")
+    searched = space.searched
+    _agree(np.array_equal(searched.labels, labels), "labels")
     # A list of k + 1 neighbours has at most n - 1, and none is longer than the last.
     check_indices(space.k_values, "k_values", min(int(space.k_values[-1]), n - 2), 1)
     _require(space.weights, (n,), "weights")
     _require(space.reach, (n, len(space.k_values)), "reach")
-    _agree(space.norm in ("euclidean", "manhattan"), "norm")
-    for g, index in zip(range(n_classes), space.classes, strict=True):
-        _require(index.points, (int((labels == g).sum()), rows.shape[1]), "points")
-        _agree(repr(index.metric) == repr(make_metric(space.norm)), "metric")
+    _agree(searched.norm in ("euclidean", "manhattan"), "norm")
+    _agree(searched.n_classes == n_classes, "classes")
+    _require(searched.index.points, (n, rows.shape[1]), "points")
+    _agree(repr(searched.index.metric) == repr(make_metric(searched.norm)), "metric")
 
 
 def _check_trees(view: BoostedView, table: Table, n_classes: int) -> int:

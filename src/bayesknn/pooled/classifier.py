@@ -30,6 +30,7 @@ from bayesknn._utils.checks import (
     check_verbose,
     show,
 )
+from bayesknn._utils.jit import one_blas_thread
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, fingerprint
@@ -260,7 +261,8 @@ class PooledNeighborsClassifier(
         sample = _arrange_sample(table, order, labels, weights, groups)
         ratios = self._find_odds_ratios(sample, order, classes)
         folds, settings = self._set_up(sample, n_folds)
-        with follow_stages(self, X, y, n_stages=len(names)) as stage:
+        # On matrices of this size threads of the BLAS mostly wait for each other.
+        with follow_stages(self, X, y, n_stages=len(names)) as stage, one_blas_thread():
             members, loo, variances, reach = self._fit_members(sample, settings, folds, stage)
         member_proba = np.array(list(loo.values()))
         exponents = fit_weights(member_proba, sample.labels, sample.judged_weights)
@@ -403,7 +405,7 @@ class PooledNeighborsClassifier(
     def _diagnose(self, source: np.ndarray) -> None:
         """Say how neighbours were found, and on which column residuals still depend."""
         searches = {
-            name: describe_search(*view.space.classes)
+            name: describe_search(view.space.searched.index)
             for name, view in self._views.items()
             if isinstance(view, NeighborView)
         }

@@ -14,7 +14,8 @@ the median of the points' five smallest distances.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,76 @@ from bayesknn.pooled.columns import Sample, Settings
 # Neighbours of new points that are held at a time, 25 MB: few rows at a time search slower, and
 # many leave the processor's cache.
 _CHUNK = 2**21
+
+
+class SearchedPoints:
+    """Training points that are searched all together, and class by class where that is needed.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, p)
+    labels : ndarray of shape (n,)
+        Class indices.
+    n_classes : int
+    norm : {"euclidean", "manhattan"}
+    search : dict
+        ``search`` and ``search_params``, as :func:`bayesknn.graph.search.build_index` takes them.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        labels: np.ndarray,
+        n_classes: int,
+        norm: str,
+        search: dict[str, Any],
+    ):
+        self.norm, self.search, self.n_classes = norm, search, n_classes
+        self.labels = labels.astype(np.uint32)
+        self.index = self._build_index(points)
+
+    @cached_property
+    def classes(self) -> list[SearchIndex]:
+        """The points of each class."""
+        points = np.asarray(self.index.points)
+        return [self._build_index(points[self.labels == g]) for g in range(self.n_classes)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A file holds each point once.
+        return {name: value for name, value in vars(self).items() if name != "classes"}
+
+    def find_nearest(
+        self, rows: np.ndarray, k_values: np.ndarray, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the nearest points to new ones, their distances, and mean distances to classes.
+
+        The list of all classes gives most of the means. Where a class has too few points in it,
+        that class is searched.
+
+        Returns
+        -------
+        near, far : ndarray of shape (m, max(k_values) + 1)
+        means : ndarray of shape (n_k, m, n_classes)
+            To the ceil(k / n_classes) nearest of each class.
+        """
+        (points, distances), _ = self.index.query(rows, int(k_values[-1]) + 1, None, n_jobs)
+        near, far = np.ascontiguousarray(points.T), np.ascontiguousarray(distances.T)
+        # All but one of a small class, so that it does not look poorer to its own members.
+        most = np.maximum(np.bincount(self.labels, minlength=self.n_classes) - 1, 1)
+        counts = np.minimum(-(-k_values[:, None] // self.n_classes), most)
+        means = np.full((len(k_values), len(rows), self.n_classes), np.nan)
+        _average(near, far, self.labels, counts, means)
+        for g, size in enumerate(counts[-1].tolist()):
+            few = np.flatnonzero(np.isnan(means[-1, :, g]))
+            if len(few):
+                some = np.ascontiguousarray(rows[few])
+                (_, distances), _ = self.classes[g].query(some, size, None, n_jobs)
+                sums = np.cumsum(distances, axis=0)[counts[:, g] - 1]
+                means[:, few, g] = sums / counts[:, [g]]
+        return near, far, means
+
+    def _build_index(self, points: np.ndarray) -> SearchIndex:
+        return build_index(points, make_metric(self.norm), **self.search)
 
 
 class Reach(NamedTuple):
@@ -59,24 +130,26 @@ class Neighborhoods:
     def __init__(
         self, points: np.ndarray, sample: Sample, norm: str, settings: Settings, reach: Reach
     ):
-        self.norm = norm
-        self.labels = sample.labels.astype(np.uint32)
+        self.searched = SearchedPoints(
+            points, sample.labels, sample.n_classes, norm, settings.search
+        )
         self.weights = sample.weights
         self.reach, self.epsilon = reach
         # A list of k + 1 is needed, and has at most n - 1.
         self.k_values = np.minimum(settings.k_values, len(points) - 2)
-        members = _find_members(self.labels, sample.n_classes)
-        self.classes = _index_classes(points, members, norm, settings)
-        for index in self.classes:
-            if not index.exact:  # Only lists of all its points say what part it finds.
-                index.neighbors(min(int(self.k_values[-1]), index.n_points - 1), settings.n_jobs)
+        index = self.searched.index
+        if not index.exact:  # Only lists of all its points show what part it finds.
+            index.neighbors(int(self.k_values[-1]) + 1, settings.n_jobs)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The class indices of the training points, (n,)."""
+        return self.searched.labels
 
     @property
     def points(self) -> np.ndarray:
-        """The training points in their own order, (n, p)."""
-        order = np.concatenate(_find_members(self.labels, len(self.classes)))
-        by_class = np.concatenate([np.asarray(index.points) for index in self.classes])
-        return by_class[np.argsort(order)]
+        """The training points, (n, p)."""
+        return np.asarray(self.searched.index.points)
 
     def new_features(
         self, rows: np.ndarray, n_jobs: int | None = None
@@ -90,7 +163,7 @@ class Neighborhoods:
             Distances to the k-th neighbours.
         """
         reach = np.empty((len(rows), len(self.k_values)))
-        features = np.zeros((len(self.k_values), len(rows), len(self.classes), 2))
+        features = np.zeros((len(self.k_values), len(rows), self.searched.n_classes, 2))
         for part, near, far, means in self.search(rows, n_jobs):
             votes = features[:, part, :, 0]
             features[:, part, :, 1] = means
@@ -101,14 +174,12 @@ class Neighborhoods:
     def search(
         self, rows: np.ndarray, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield some of the new points at a time, as :func:`_search_classes` finds them."""
-        members = _find_members(self.labels, len(self.classes))
-        length = min(len(self.labels), int(self.k_values[-1]) * len(self.classes))
-        step = max(_CHUNK // length, 1)
+        """Yield some of the new points at a time, as ``SearchedPoints.find_nearest`` finds them."""
+        step = max(_CHUNK // (int(self.k_values[-1]) + 1), 1)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             some = np.ascontiguousarray(rows[part])
-            yield part, *_search_classes(self.classes, members, some, self.k_values, n_jobs)
+            yield part, *self.searched.find_nearest(some, self.k_values, n_jobs)
 
 
 def leave_out(
@@ -145,59 +216,18 @@ def leave_out(
     for fold, places in enumerate(points):
         in_fold = folds == fold
         known = np.flatnonzero(sample.know_without(in_fold))
-        members = [known[each] for each in _find_members(labels[known], n_classes)]
-        classes = _index_classes(places, members, norm, settings)
+        searched = SearchedPoints(places[known], labels[known], n_classes, norm, settings.search)
         rows = np.ascontiguousarray(places[in_fold])
-        neighbors[in_fold], distances[in_fold], features[..., 1][:, in_fold] = _search_classes(
-            classes, members, rows, k_values, settings.n_jobs
+        near, distances[in_fold], features[..., 1][:, in_fold] = searched.find_nearest(
+            rows, k_values, settings.n_jobs
         )
+        neighbors[in_fold] = known[near]
     listed = np.ascontiguousarray(distances[:, k_values])
     _vote(neighbors, distances, listed, labels, sample.weights, k_values, features[..., 0])
     few = distances[:, :5]
     epsilon = 1e-3 * float(np.median(few[few > 0])) if few.any() else 1.0
     reach = Reach(np.ascontiguousarray(distances[:, k_values - 1]), epsilon)
     return _take_logs(features, reach.epsilon), reach
-
-
-def _find_members(labels: np.ndarray, n_classes: int) -> list[np.ndarray]:
-    return [np.flatnonzero(labels == g) for g in range(n_classes)]
-
-
-def _index_classes(
-    points: np.ndarray, members: list[np.ndarray], norm: str, settings: Settings
-) -> list[SearchIndex]:
-    return [build_index(points[each], make_metric(norm), **settings.search) for each in members]
-
-
-def _search_classes(
-    classes: list[SearchIndex],
-    members: list[np.ndarray],
-    rows: np.ndarray,
-    k_values: np.ndarray,
-    n_jobs: int | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the nearest points and their distances, (m, k + 1), from the nearest of each class.
-
-    The mean distances to the classes come third, (n_k, m, n_classes). One search gives all: the
-    nearest of all are among the nearest of each class.
-    """
-    counts = -(-k_values // len(classes))
-    k_max = int(k_values[-1]) + 1
-    ends = np.cumsum([min(k_max, index.n_points) for index in classes])
-    near, far = np.empty((len(rows), ends[-1]), np.uint32), np.empty((len(rows), ends[-1]))
-    means = np.empty((len(k_values), len(rows), len(classes)))
-    start = 0
-    for g, (index, end) in enumerate(zip(classes, ends.tolist(), strict=True)):
-        (places, distances), _ = index.query(rows, end - start, None, n_jobs)
-        near[:, start:end] = members[g][places].T
-        far[:, start:end] = distances.T
-        start = end
-        # All but one of a small class, so that it does not look poorer to its own members.
-        taken = np.minimum(counts, max(index.n_points - 1, 1))
-        means[:, :, g] = np.cumsum(distances[: taken[-1]], axis=0)[taken - 1] / taken[:, None]
-    # Sorted runs, of which a stable sort takes advantage; the first class among equals.
-    order = np.argsort(far, axis=1, kind="stable")[:, :k_max]
-    return np.take_along_axis(near, order, 1), np.take_along_axis(far, order, 1), means
 
 
 def _take_logs(features: np.ndarray, epsilon: float) -> np.ndarray:
@@ -211,6 +241,26 @@ def tricube(u):
     """Return the weight of a neighbour whose distance is u times the list's reach."""
     rest = 1.0 - u * u * u
     return rest * rest * rest
+
+
+@kernel
+def _average(near, far, labels, counts, means):
+    """Write mean distances to the ``counts[t, g]`` nearest of each class, where so many are listed.
+
+    ``counts`` (n_k, n_classes) does not fall with t. What a list is too short for is not written.
+    """
+    n_k, n_classes = counts.shape
+    sizes, sums, at = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
+    for q in range(near.shape[0]):
+        for g in range(n_classes):
+            sizes[g], sums[g], at[g] = 0.0, 0.0, 0
+        for r in range(near.shape[1]):
+            g = labels[near[q, r]]
+            sizes[g] += 1.0
+            sums[g] += far[q, r]
+            while at[g] < n_k and counts[at[g], g] == sizes[g]:
+                means[at[g], q, g] = sums[g] / sizes[g]
+                at[g] += 1
 
 
 @kernel

@@ -61,12 +61,12 @@ def find_pool_intervals(
     # of their errors in common: up to sqrt(k) / 2 too few points are covered where P is smooth.
     n_ranks = max(round(np.sqrt(n_votes) / 4), 1)
     points, nearest = space.points, None
-    near = _pair_within_folds(points, space.norm, folds, n_ranks, n_jobs, groups)
+    near = _pair_within_folds(points, space.searched.norm, folds, n_ranks, n_jobs, groups)
     if groups is not None:
         # How often voters are of one group shows among ten of them as well as among all.
         most = min(int(np.clip(n_votes, 2, 10)), len(folds) - int(np.bincount(groups).max()))
         nearest = NeighborGraph.from_points(
-            points, most, metric=space.norm, n_jobs=n_jobs, groups=groups
+            points, most, metric=space.searched.norm, n_jobs=n_jobs, groups=groups
         ).neighbors
     pairs = None
     if near is not None:

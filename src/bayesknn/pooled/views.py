@@ -54,7 +54,7 @@ class NeighborView:
         """
         space, rows = self.space, self.metric.transform(table)
         labels = space.labels.astype(np.int64)
-        truth = np.eye(len(space.classes))[labels]
+        truth = np.eye(space.searched.n_classes)[labels]
         influence = np.zeros((len(rows), len(labels)))
         for part, near, far, _ in space.search(rows):
             at = np.arange(len(near))[:, None]
@@ -63,7 +63,7 @@ class NeighborView:
                 votes[at, near] = _weigh_distances(far, far[:, [k]])
                 votes[at, near] += _weigh_distances(far, space.reach[near, t])
                 votes *= space.weights
-                total = (1 / len(space.classes) + votes @ truth)[:, labels]
+                total = (1 / truth.shape[1] + votes @ truth)[:, labels]
                 b = member.k_weights[t] * member.b[t, 0]
                 influence[part] += b * np.log(total / (total - votes))
         return influence

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from bayesknn.model_file.predictions import Predictions
-from bayesknn.report.analysis import Analysis
-from bayesknn.report.page import make_confusion
+from bayesknn.report.analysis import Analysis, analyse, describe
+from bayesknn.report.page import make_confusion, make_headline
 
 
 def left_out(actual, winners, n_classes, likeliest=0.9, zones=None):
@@ -50,6 +50,42 @@ def test_one_rare_class():
     actual = np.repeat([1, 0], [10, 90])
     winners = np.repeat([1, 0, 1, 0], [4, 6, 2, 88])
     assert left_out(actual, winners, 2).describe_rare() == "recall: 4 of 10 rows of class 1 found"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_to_do_about_a_class_of_which_no_row_is_decided(n_classes):
+    # 10 of 200 are of class 0. Its probability is .08 in 7 of them and in 20 others, else .01.
+    actual = np.concatenate([np.zeros(10, int), 1 + np.arange(190) % (n_classes - 1)])
+    analysis = left_out(actual, np.where(actual == 0, 1, actual), n_classes)
+    is_higher = np.isin(np.arange(200), [*range(7), *range(20, 40)])
+    analysis.training.probabilities[:, 0] = np.where(is_higher, 0.08, 0.01)
+    (advice,) = analysis.advise_rare()
+    assert "no row of class 0 (5.0\xa0% of the rows) is decided" in advice
+    assert "as much as 19 false alarms, 7 of 10 rows of class 0" in advice
+    assert "are found and 20 of 190 others are taken for it" in advice and "--class-prior" in advice
+    assert ("--threshold class 0=0.05" in advice) == (n_classes == 2)
+    assert ("--loss" in advice) == (n_classes > 2)
+
+
+def test_a_class_of_five_percent_that_no_column_shows():
+    y = np.where(np.arange(400) % 20 == 0, "bad", "good")
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 2)), columns=["a", "b"])
+    settings = {"members": ("discriminant", "additive"), "random_state": 0}
+    analysis = analyse(frame.assign(y=y), "y", model="pooled", settings=settings)
+    bad = analysis.classifier.loo_proba_[:, 0] >= 0.05
+    hits, alarms = bad[y == "bad"].sum(), bad[y == "good"].sum()
+    (line,) = (each for each in describe(analysis) if each.startswith("No row of bad (5.0 %"))
+    assert "predict --threshold bad=0.05. " in line and "as much as 19 false alarms" in line
+    assert f"{hits} of 20 rows of bad are found and {alarms} of 380 others" in line
+    assert make_headline(analysis)["doubts"][-1].replace("\xa0", " ")[1:] == line[1:]
+
+
+def test_no_advice_where_rows_of_the_rare_class_are_decided_or_found():
+    actual = np.repeat([1, 0], [10, 190])
+    assert left_out(actual, actual, 2).advise_rare() == []
+    decided = np.where(np.arange(200) == 0, 1, -1)
+    assert left_out(actual, np.zeros(200, int), 2, zones=decided).advise_rare() == []
+    assert len(left_out(actual, np.zeros(200, int), 2).advise_rare()) == 1
 
 
 def test_nothing_is_rare_where_classes_are_alike():

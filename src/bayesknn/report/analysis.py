@@ -153,16 +153,48 @@ class Analysis:
         Those are classes of fewer than a quarter of the mean number of rows, whose recall is less
         than ``below``. Rows of weight 0 do not count.
         """
+        sizes, hits, rare = self._count_rare()
+        counts = [
+            f"{hits[g]:,} of {sizes[g]:,} rows of {shorten(self.training.names[g])}"
+            for g in rare
+            if hits[g] < below * sizes[g]
+        ]
+        return f"recall: {join(counts)} found" if counts else ""
+
+    def advise_rare(self) -> list[str]:
+        """Return for each rare class that is hardly ever predicted what to do about it.
+
+        Those are rare classes of which no left-out row is decided and less than half are found. The
+        threshold named is the class's frequency. It gives the least expected cost where a missed
+        row costs as many false alarms as there are other rows for each of the class.
+        """
+        training, rows = self.training, self.training.judged
+        labels, advice = training.actual[rows], []
+        sizes, hits, rare = self._count_rare()
+        for g in rare:
+            if hits[g] >= 0.5 * sizes[g] or (training.zones[rows][labels == g] == g).any():
+                continue
+            name, threshold = shorten(training.names[g]), float(f"{self.class_frequencies[g]:.2g}")
+            is_above = training.probabilities[rows, g] >= threshold
+            mine, others = is_above[labels == g], is_above[labels != g]
+            how = f"--threshold {name}={threshold:g}" if len(sizes) == 2 else "--loss costs.csv"
+            advice.append(
+                f"no row of {name} ({percent(threshold, 1)} of the rows) is decided. Where missing "
+                f"one costs more than a false alarm, decide by costs: bayesknn predict {how}. From "
+                f"a probability of {threshold:g} on, the best choice if one missed costs as much "
+                f"as {1 / threshold - 1:.0f} false alarms, {mine.sum():,} of {sizes[g]:,} rows of "
+                f"{name} are found and {others.sum():,} of {len(others):,} others are taken for "
+                f"it. If {name} is more frequent where the model is used, fit with --class-prior"
+            )
+        return advice
+
+    def _count_rare(self) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """Return the left-out rows of each class, those found, and which classes are rare."""
         training, rows = self.training, self.training.judged
         labels, is_right = training.actual[rows], (training.winners == training.actual)[rows]
         sizes = np.bincount(labels, minlength=len(training.classes))
         hits = np.bincount(labels, is_right, len(sizes)).astype(int)
-        counts = [
-            f"{hits[g]:,} of {sizes[g]:,} rows of {shorten(name)}"
-            for g, name in enumerate(training.names)
-            if 0 < sizes[g] < 0.25 * sizes.mean() and hits[g] < below * sizes[g]
-        ]
-        return f"recall: {join(counts)} found" if counts else ""
+        return sizes, hits, np.flatnonzero((sizes > 0) & (sizes < 0.25 * sizes.mean())).tolist()
 
 
 def analyse(
@@ -461,7 +493,11 @@ def describe(analysis: Analysis) -> list[str]:
         f"Columns: {'; '.join(used)}",
         f"Classes: {join(listed)}",
         f"Baseline: {majority}",
-        *(text[:1].upper() + text[1:] for text in (analysis.describe_rare(), *results) if text),
+        *(
+            text[:1].upper() + text[1:].replace("\xa0", " ")
+            for text in (analysis.describe_rare(), *analysis.advise_rare(), *results)
+            if text
+        ),
         analysis.predictions.describe_decided(analysis.level),
         "predictions.csv: class is the most probable one; probability, low and high give the "
         "probability of each class and its interval; zone is the class of a decided row",

@@ -217,6 +217,7 @@ def make_headline(analysis: Analysis) -> dict[str, Any]:
     # A rare class that is found as often as the others is nothing to beware of.
     if recall := analysis.describe_rare(below=1 - left_out.error):
         doubts.append(f"the error hardly depends on rare classes; {recall} when left out")
+    doubts += analysis.advise_rare()
     return {
         "rows": f"{scores.n:,} {judged.words}",
         "error": (error, low, high),

@@ -379,7 +379,9 @@ class DecisionMixin(ContributionsMixin):
         """Return the class whose interval lies above that of every other, or ``uncertain``.
 
         Where a class is named, the data show that it is the likeliest there, not that a decision
-        for it will be right: that is its probability.
+        for it will be right: that is its probability. A decided row is no prediction set of
+        conformal prediction, whose coverage is guaranteed: the tutorial "Guarantees by MAPIE"
+        compares them.
 
         Parameters
         ----------

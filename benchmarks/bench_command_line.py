@@ -14,6 +14,12 @@ import numpy as np
 
 _YARDSTICK = ("-c", "import sklearn.neighbors, pandas")
 _REPEATS = 4
+_FIT = """
+import numpy as np
+from bayesknn import PooledNeighborsClassifier
+table = np.loadtxt("wide.csv", delimiter=",", skiprows=1)
+PooledNeighborsClassifier(random_state=0).fit(table[:, :-1], table[:, -1])
+"""
 # The processes write bytecode, even if the shell forbids it, because all caches must be filled.
 _ENVIRONMENT = {
     name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
@@ -31,13 +37,13 @@ def _seconds(arguments, folder):
     )
 
 
-def _write(path, n):
+def _write(path, n, p=2):
     rng = np.random.default_rng(0)
     y = np.arange(n) % 2
-    points = rng.normal(size=(n, 2)) + y[:, None]
-    np.savetxt(
-        path, np.column_stack([points, y]), ["%.6f", "%.6f", "%d"], ",", header="x,z,y", comments=""
-    )
+    points = rng.normal(size=(n, p)) + y[:, None]
+    names = ",".join([*(f"x{j}" for j in range(p)), "y"])
+    form = ["%.6f"] * p + ["%d"]
+    np.savetxt(path, np.column_stack([points, y]), form, ",", header=names, comments="")
 
 
 def run(report):
@@ -59,10 +65,13 @@ def run(report):
             ("-m", "bayesknn", "predict", "out", "new.csv", "--out", "p.csv", "--force"), 4.0,
         ),
     }  # fmt: skip
+    wide = ("fit", "wide.csv", "--target", "y", "--no-compare", "--force", "--out", "wide")
     with tempfile.TemporaryDirectory() as folder:
+        _write(Path(folder) / "wide.csv", 1_000, 10)
         _write(Path(folder) / "t.csv", 56)
         _write(Path(folder) / "new.csv", 246)
-        commands = {"yardstick": _YARDSTICK} | {what: words for what, (words, _) in cases.items()}
+        commands = {"yardstick": _YARDSTICK, "wide": ("-m", "bayesknn", *wide)}
+        commands |= {"python": ("-c", _FIT)} | {what: words for what, (words, _) in cases.items()}
         best = dict.fromkeys(commands, float("inf"))
         for repeat in range(_REPEATS + 1):
             for what, words in commands.items():
@@ -70,6 +79,12 @@ def run(report):
                 if repeat:  # The first run fills the caches.
                     best[what] = min(best[what], seconds)
     yardstick = best["yardstick"]
+    report.line(
+        f"bayesknn fit --no-compare, 1,000 x 10 ({best['wide']:.2f} s)",
+        best["wide"] / best["python"],
+        at_most=3.0,
+        against=f"the pool's fit of these rows in Python, imports included: {best['python']:.2f} s",
+    )
     for what, (_, at_most) in cases.items():
         against = f"import sklearn.neighbors, pandas: {yardstick:.2f} s; this: {best[what]:.2f} s"
         report.line(what, best[what] / yardstick, at_most=at_most, against=against)

@@ -547,12 +547,8 @@ class NeighborGraph:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
 
 
-def describe_search(
-    index: SearchIndex | None, *others: SearchIndex | None
-) -> tuple[dict[str, Any], list[str]]:
+def describe_search(index: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
     """Return how neighbours were found, for people to read, and what is doubtful about it.
-
-    Of several indices that share the points the recalls are averaged by their numbers of points.
 
     Examples
     --------
@@ -560,18 +556,13 @@ def describe_search(
     >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1).index)
     ({'name': 'brute', 'exact': True}, [])
     """
-    judged = [(each.n_points, each.recall) for each in (index, *others) if each and each.recall]
-    if index is None or not judged:
+    if index is None or not index.recall:
         return {"name": index.name if index else "given", "exact": not index or index.exact}, []
-    sizes, recalls = zip(*judged, strict=True)
-    values, errors, n_queries = np.array(recalls).T
-    shares = np.array(sizes) / sum(sizes)
-    recall = float(shares @ values)
-    facts: dict[str, Any] = {"name": index.name, "exact": False, "recall": recall}
-    facts["recall_error"] = float(np.sqrt(shares**2 @ errors**2))
+    recall, error, n_queries = map(float, index.recall)
+    facts = {"name": index.name, "exact": False, "recall": recall, "recall_error": error}
     return facts, [
         f"the search {index.name} is approximate: it found {100 * recall:.1f} % of the "
-        f"neighbours of {n_queries.sum():.0f} points that were also searched for exactly"
+        f"neighbours of {n_queries:.0f} points that were also searched for exactly"
     ]
 
 

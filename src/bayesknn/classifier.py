@@ -382,7 +382,6 @@ class BayesianKNeighborsClassifier(
                     n_jobs=self.n_jobs,
                     verbose=self.verbose,
                 )
-                route.report["reason"] = reason
             with stage("leave-one-out"):
                 columns = [] if self._is_precomputed else read_columns(X)
                 labels_of_columns = [column.label for column in columns]
@@ -396,8 +395,7 @@ class BayesianKNeighborsClassifier(
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._params_of_fit = self.get_params(deep=False)
         self._known, self._seeds = known, seeds[1]
-        self._keep(route, prior, learned)
-        self.diagnostics_["training"] = fingerprint(X, labels)
+        self._keep(route, prior, learned, reason=reason, training=fingerprint(X, labels))
         for warning in name_unscored(classes, labels, groups):
             warnings.warn(warning, UserWarning, stacklevel=2)
         return self
@@ -447,13 +445,12 @@ class BayesianKNeighborsClassifier(
         schedule = Schedule(*self._draws["groups"]["posterior"]["k"].shape)
         target = Target(self.diagnostics_["likelihood"], self._make_model(), self._labels, prior)
         route = reweight_posterior(self.grid_, self.prior_, target, schedule, self._seeds)
-        route.report["reason"] = self.diagnostics_["reason"]
         changes = {"prior": prior, "max_neighbors": None, "beta_max": "auto"}
         other = copy(self).set_params(**changes)
         other._params_of_fit = params_of_fit(self) | changes
         other._known, other._seeds = self._known, self._seeds
-        other._keep(route, prior, self._leave_out(route, target, self._known))
-        other.diagnostics_["training"] = self.diagnostics_["training"]
+        about = {name: self.diagnostics_[name] for name in ("reason", "training")}
+        other._keep(route, prior, self._leave_out(route, target, self._known), **about)
         return other
 
     def sample_predictive(self, n_draws: int = 500, random_state: Any = None) -> xarray.DataTree:
@@ -840,8 +837,11 @@ class BayesianKNeighborsClassifier(
         )
         return _Learned(predictive, left_out, effective, interval_model)
 
-    def _keep(self, route: FittedPosterior, prior: Prior, learned: _Learned) -> None:
-        """Set the attributes that follow from the posterior, and warn of what is doubtful."""
+    def _keep(self, route: FittedPosterior, prior: Prior, learned: _Learned, **about: Any) -> None:
+        """Set the attributes that follow from the posterior, and warn of what is doubtful.
+
+        ``about`` are entries of ``diagnostics_``.
+        """
         predictive, left_out, effective, interval_model = learned
         self.prior_, self.beta_max_, self.grid_ = prior, float(prior.beta_max), route.grid
         self._draws, self._tree = route.draws, None
@@ -855,11 +855,12 @@ class BayesianKNeighborsClassifier(
         # What an earlier fit by the grid may have left.
         self.__dict__.pop("log_evidence_", None)
         self.__dict__.pop("log_evidence_error_", None)
+        self.diagnostics_ = route.report.describe(**about)
         if route.grid is not None:
             self.log_evidence_ = route.grid.log_evidence
             self.log_evidence_error_ = route.grid.log_evidence_error
-            route.report["warnings"] += self._compare_with_frequencies(route.report["likelihood"])
-        self.diagnostics_ = route.report
+            compared = self._compare_with_frequencies(route.report.likelihood)
+            self.diagnostics_["warnings"] += compared
         self.diagnostics_["search"], problems = describe_search(self.graph_.index)
         groups = self.graph_.groups
         self.diagnostics_["warnings"] += [
@@ -954,7 +955,7 @@ def _check_leave_one_out(
     # Part of the posterior, and independent draws of a chain, below which nodes are too few.
     least = 0.02
     if route.grid is None:
-        least = max(least, 50 / min(route.report["ess"].values()))
+        least = max(least, 50 / min(route.report.ess.values()))
     rows = np.flatnonzero(effective < least)
     if rows.size == 0:
         return []

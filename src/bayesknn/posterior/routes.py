@@ -1,6 +1,7 @@
 """Which route to the posterior: likelihood x inference (docs/methods.md).
 
-A target and a schedule go in, a :class:`FittedPosterior` comes out. ``likelihood`` is the
+A target and a schedule go in, a :class:`FittedPosterior` comes out: draws as arrays, the grid if
+there is one, and a :class:`Report`. ``likelihood`` is the
 likelihood used, ``inference`` how its posterior is computed. The coherent model has all four
 routes: ``"metropolis"`` on it is the paper's path-sampling chain (a log Z table, then a random
 walk), ``"auxiliary"`` its perfect or Gibbs chain. A likelihood that can be computed has no constant
@@ -9,7 +10,6 @@ to get around, so only ``"grid"`` and ``"metropolis"`` make sense for it.
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,12 @@ from bayesknn._utils.random import seeds_for
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.likelihood import LIKELIHOODS, PathTable, path_table
 from bayesknn.model import BoltzmannModel, Prior
-from bayesknn.posterior.mcmc.auxiliary import auxiliary
-from bayesknn.posterior.mcmc.diagnostics import diagnose
-from bayesknn.posterior.mcmc.exchange import exchange
-from bayesknn.posterior.mcmc.metropolis import metropolis
+from bayesknn.posterior.mcmc.auxiliary import plan_auxiliary
+from bayesknn.posterior.mcmc.exchange import plan_exchange
+from bayesknn.posterior.mcmc.metropolis import plan_metropolis
+from bayesknn.posterior.mcmc.runner import Sampler, run_sampler
 from bayesknn.posterior.quadrature.grid import GridPosterior, choose_tolerance, grid_posterior
-from bayesknn.posterior.trees import flatten_tree, lay_out_draws
+from bayesknn.posterior.trees import lay_out_draws
 
 INFERENCES = ("auto", "grid", "metropolis", "auxiliary", "exchange")
 # The tail of the prior's range that the posterior must stay out of: further in, it is warned of
@@ -65,6 +65,41 @@ class Schedule(NamedTuple):
     n_warmup: int = 1000
 
 
+class Report(NamedTuple):
+    """How a posterior was computed, and how exact it is.
+
+    Attributes
+    ----------
+    likelihood, inference : str
+    ess, mcse : dict of str to float
+        Effective sample size of ``beta`` and ``k``, and Monte Carlo error of their means.
+    log_normalizer_error : float
+        Monte Carlo error of log Z.
+    warnings : list of str
+    rhat : dict of str to float, or None
+        Of chains; a sum over a grid has no R-hat, and accepts nothing.
+    acceptance : list of float, or None
+        Proportion of moves that each chain accepted.
+    label_sampler : str or None
+        Of chains that draw labels.
+    """
+
+    likelihood: str
+    inference: str
+    ess: dict[str, float]
+    mcse: dict[str, float]
+    log_normalizer_error: float
+    warnings: list[str]
+    rhat: dict[str, float] | None = None
+    acceptance: list[float] | None = None
+    label_sampler: str | None = None
+
+    def describe(self, **more: Any) -> dict[str, Any]:
+        """Return what there is to be read about the posterior, with ``more`` of it."""
+        known = {name: value for name, value in self._asdict().items() if value is not None}
+        return {**known, "warnings": list(self.warnings), **more}
+
+
 class FittedPosterior(NamedTuple):
     """A posterior, and how it was reached.
 
@@ -74,14 +109,12 @@ class FittedPosterior(NamedTuple):
         As :func:`bayesknn.posterior.trees.restore_tree` takes it.
     grid : GridPosterior or None
         None where chains were run.
-    report : dict
-        For people to read: ``likelihood``, ``inference``, ``ess``, ``mcse``,
-        ``log_normalizer_error``, ``warnings``, and of chains ``rhat`` and ``acceptance``.
+    report : Report
     """
 
     draws: dict[str, Any]
     grid: GridPosterior | None
-    report: dict[str, Any]
+    report: Report
 
     @property
     def beta(self) -> np.ndarray:
@@ -101,7 +134,7 @@ class FittedPosterior(NamedTuple):
         if self.grid is not None:
             return self.grid.k_probabilities, self.grid.k_probabilities_error
         p = np.bincount(self.k.ravel(), minlength=k_max + 1)[1:] / self.k.size
-        return p, np.sqrt(p * (1 - p) / self.report["ess"]["k"])
+        return p, np.sqrt(p * (1 - p) / self.report.ess["k"])
 
     def beta_cdf(self, beta: np.ndarray) -> np.ndarray:
         """Return P(beta is at most so much | y)."""
@@ -229,8 +262,8 @@ def reweight_posterior(
 
 def _finish(fitted: FittedPosterior, target: Target) -> FittedPosterior:
     """Return the posterior with the warnings that its values call for."""
-    warnings = [*fitted.report["warnings"], *_describe_ends(fitted, target)]
-    return fitted._replace(report={**fitted.report, "warnings": warnings})
+    warnings = [*fitted.report.warnings, *_describe_ends(fitted, target)]
+    return fitted._replace(report=fitted.report._replace(warnings=warnings))
 
 
 def _describe_ends(fitted: FittedPosterior, target: Target) -> list[str]:
@@ -292,15 +325,15 @@ def _draw_from_grid(
     draws = grid.draw(schedule.n_chains, schedule.n_draws, seeds)
     n_draws = float(draws["k"].size)
     attrs = {"algorithm": "grid", "beta_max": target.prior.beta_max, "k_max": target.prior.k_max}
-    report = {
-        "likelihood": target.likelihood,
-        "inference": "grid",
-        # The draws are independent; a sum has no R-hat and accepts nothing.
-        "ess": {"beta": n_draws, "k": n_draws},
-        "mcse": {"beta": grid.beta_mean_error, "k": grid.k_mean_error},
-        "log_normalizer_error": _largest_error(grid),
-        "warnings": [str(sentence) for sentence in grid.info.get("warnings", [])],
-    }
+    report = Report(
+        target.likelihood,
+        "grid",
+        # The draws are independent.
+        ess={"beta": n_draws, "k": n_draws},
+        mcse={"beta": grid.beta_mean_error, "k": grid.k_mean_error},
+        log_normalizer_error=_largest_error(grid),
+        warnings=[str(sentence) for sentence in grid.info.get("warnings", [])],
+    )
     draws = lay_out_draws(draws, labels=target.labels, attrs=attrs)
     return _finish(FittedPosterior(draws, grid, report), target)
 
@@ -318,39 +351,38 @@ def _largest_error(grid: GridPosterior) -> float:
 def _by_chains(
     target: Target, inference: str, label_sampler: str, schedule: Schedule, how: dict[str, Any]
 ) -> FittedPosterior:
-    lengths, log_normalizer_error = schedule._asdict(), 0.0
+    """Return a posterior by chains."""
+    table, prior = None, target.prior
     if inference == "metropolis" and LIKELIHOODS[target.likelihood].coherent:
-        prior, labels = target.prior, target.labels
         table = path_table(
-            target.model, k_max=prior.k_max, beta_max=prior.beta_max, labels=labels, prior=prior,
-            **how,
+            target.model, k_max=prior.k_max, beta_max=prior.beta_max, labels=target.labels,
+            prior=prior, **how,
         )  # fmt: skip
-        tree = metropolis(target.make_likelihood(table=table), prior, **lengths, **how)
-        log_normalizer_error = _error_at_best(table, tree)
-    elif inference == "metropolis":
-        tree = metropolis(target.make_likelihood(), target.prior, **lengths, **how)
+    likelihood = target.make_likelihood(**({} if table is None else {"table": table}))
+    n_warmup = schedule.n_warmup
+    sampler: Sampler
+    if inference == "metropolis":
+        sampler = plan_metropolis(likelihood, prior, n_warmup=n_warmup)
     else:
-        run = exchange if inference == "exchange" else auxiliary
-        how["label_sampler"] = label_sampler
-        tree = run(target.make_likelihood(), target.prior, **lengths, **how)
-    diagnostics = diagnose(tree)
-    report = {
-        "likelihood": target.likelihood,
-        "inference": inference,
-        "ess": diagnostics.ess,
-        "rhat": diagnostics.rhat,
-        "mcse": diagnostics.mcse,
-        "acceptance": diagnostics.acceptance.tolist(),
-        "log_normalizer_error": log_normalizer_error,
-        "warnings": [*diagnostics.messages, *json.loads(tree.attrs.get("warnings", "[]"))],
-    }
-    if inference != "metropolis":
-        report["label_sampler"] = label_sampler
-    return _finish(FittedPosterior(flatten_tree(tree), None, report), target)
+        plan = plan_exchange if inference == "exchange" else plan_auxiliary
+        sampler = plan(likelihood, prior, label_sampler=label_sampler, n_warmup=n_warmup)
+    draws, diagnostics = run_sampler(sampler, schedule.n_chains, schedule.n_draws, **how)
+    report = Report(
+        target.likelihood,
+        inference,
+        diagnostics.ess,
+        diagnostics.mcse,
+        0.0 if table is None else _error_at_best(table, draws["groups"]),
+        diagnostics.messages,
+        diagnostics.rhat,
+        diagnostics.acceptance.tolist(),
+        None if inference == "metropolis" else label_sampler,
+    )
+    return _finish(FittedPosterior(draws, None, report), target)
 
 
-def _error_at_best(table: PathTable, tree: Any) -> float:
+def _error_at_best(table: PathTable, groups: dict[str, dict[str, np.ndarray]]) -> float:
     """Return the standard error of log Z at the draw with the largest posterior."""
-    best = int(np.argmax(tree["sample_stats"]["log_posterior"].values))
-    beta, k = (tree["posterior"][name].values.flat[best] for name in ("beta", "k"))
+    best = int(np.argmax(groups["sample_stats"]["log_posterior"]))
+    beta, k = (groups["posterior"][name].flat[best] for name in ("beta", "k"))
     return float(table.error(float(beta), int(k)))

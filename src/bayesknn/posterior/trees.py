@@ -74,9 +74,9 @@ def lay_out_draws(
     labels: Any = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what :func:`make_tree` makes a tree of, without loading xarray.
+    """Return a posterior as plain dictionaries of arrays, which any file format can hold.
 
-    The arguments are those of :func:`make_tree`; :func:`restore_tree` takes the result.
+    The arguments are those of :func:`make_tree`; :func:`restore_tree` makes a tree of the result.
     """
     if missing := {"beta", "k"} - set(draws):
         raise ValueError(f"draws must hold beta and k, and have no {min(missing)}")
@@ -141,26 +141,8 @@ def _without_cluster() -> AbstractContextManager[Any]:
     return nullcontext() if dask is None else dask.config.set(scheduler="synchronous")
 
 
-def flatten_tree(tree: xarray.DataTree) -> dict[str, Any]:
-    """Return a posterior as plain dictionaries of arrays, which any file format can hold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesknn.posterior.trees import flatten_tree, make_tree, restore_tree
-    >>> tree = make_tree({"beta": np.full((2, 5), 1.4), "k": np.full((2, 5), 14)})
-    >>> restore_tree(flatten_tree(tree)).identical(tree)
-    True
-    """
-    groups = {
-        name: {str(variable): values.values for variable, values in group.data_vars.items()}
-        for name, group in tree.children.items()
-    }
-    return {"groups": groups, "attrs": dict(tree.attrs)}
-
-
 def restore_tree(flat: Mapping[str, Any]) -> xarray.DataTree:
-    """Return the posterior that :func:`flatten_tree` was given."""
+    """Return the tree of a posterior that :func:`lay_out_draws` laid out."""
     groups = {
         name: _as_dataset(variables, *_dims(name)) for name, variables in flat["groups"].items()
     }

@@ -24,6 +24,7 @@ one of the paper.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,8 +46,7 @@ from bayesknn.posterior.mcmc.exchange import (
     log_exchange,
     note,
     offer,
-    plan_labels,
-    plan_moves,
+    plan_exchange,
 )
 from bayesknn.posterior.mcmc.proposals import (
     Tuning,
@@ -144,9 +144,9 @@ class AuxiliarySampler(ExchangeSampler):
         updates = np.array(self.updates, np.int64)
         return run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves)
 
-    def find_problems(self, tree: xarray.DataTree) -> list[str]:
-        """Say what may be wrong with the draws."""
-        return _find_stuck_chains(tree) + super().find_problems(tree)
+    def find_problems(self, draws: Mapping[str, np.ndarray], keys: np.ndarray) -> list[str]:
+        """Return sentences about chains that stood still, and about the labels drawn."""
+        return _find_stuck_chains(draws) + super().find_problems(draws, keys)
 
 
 def auxiliary(
@@ -224,6 +224,29 @@ def auxiliary(
     >>> dict(tree["posterior"].sizes)
     {'chain': 4, 'draw': 1000}
     """
+    sampler = plan_auxiliary(
+        likelihood, prior, beta_max, plug_in=plug_in, n_first_stage=n_first_stage,
+        n_plug_ins=n_plug_ins, n_refresh=n_refresh, label_sampler=label_sampler, n_sweeps=n_sweeps,
+        scheme=scheme, n_warmup=n_warmup, thin=thin, tau=tau, r=r,
+    )  # fmt: skip
+    how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+    return sample_posterior(sampler, n_chains, n_draws, **how)
+
+
+def plan_auxiliary(
+    likelihood: CoherentLikelihood,
+    prior: Any,
+    beta_max: float | None = None,
+    *,
+    plug_in: tuple[float, int] | None = None,
+    n_first_stage: int = 500,
+    n_plug_ins: int = 6,
+    n_refresh: int = 3,
+    n_warmup: int = 1000,
+    thin: int = 8,
+    **settings: Any,
+) -> AuxiliarySampler:
+    """Return the sampler of :func:`auxiliary`, which has the same arguments."""
     n_warmup = check_count(n_warmup, "n_warmup", low=0)
     n_refresh = check_count(n_refresh, "n_refresh", low=0)
     updates: tuple[int, ...] = ()
@@ -232,14 +255,12 @@ def auxiliary(
         n_plug_ins = check_count(n_plug_ins, "n_plug_ins")
         updates = plan_updates(n_first_stage * check_count(thin, "thin"), n_plug_ins)
         n_warmup += n_first_stage
-    prior, labels = plan_labels(likelihood, prior, beta_max, label_sampler, n_sweeps)
-    moves = plan_moves(prior, scheme, n_warmup, thin, tau, r)
+    moves = plan_exchange(likelihood, prior, beta_max, n_warmup=n_warmup, thin=thin, **settings)
     if plug_in is None:
-        estimate = first_plug_in(likelihood, prior)
+        estimate = first_plug_in(likelihood, moves.prior)
     else:
         estimate = check_plug_in(plug_in, likelihood)
-    sampler = AuxiliarySampler(prior, *moves, likelihood, labels, estimate, updates, n_refresh)
-    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
+    return AuxiliarySampler(**vars(moves), plug_in=estimate, updates=updates, n_refresh=n_refresh)
 
 
 def first_plug_in(likelihood: CoherentLikelihood, prior: Prior) -> tuple[float, int]:
@@ -264,18 +285,14 @@ def plan_updates(n_moves: int, n_plug_ins: int) -> tuple[int, ...]:
     return tuple(sorted(halves - {0}))
 
 
-def _find_stuck_chains(tree: xarray.DataTree) -> list[str]:
-    """Say which chains stood still for long, which short runs and R-hat may not show."""
+def _find_stuck_chains(draws: Mapping[str, np.ndarray]) -> list[str]:
+    """Return sentences about chains that stood still for long, which R-hat may not show."""
     sentences = []
-    betas, ks = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
-    for chain, (beta, k) in enumerate(zip(betas, ks, strict=True)):
+    for chain, (beta, k) in enumerate(zip(draws["beta"], draws["k"], strict=True)):
         moved = np.flatnonzero((np.diff(beta) != 0) | (np.diff(k) != 0))
         longest = int(np.diff(np.concatenate([[-1], moved, [len(k) - 1]])).max())
         if longest > max(0.02 * len(k), 20):
-            beta_hat, k_hat = (
-                np.asarray(tree["sample_stats"][name].values)[chain, -1]
-                for name in ("plug_in_beta", "plug_in_k")
-            )
+            beta_hat, k_hat = (draws[name][chain, -1] for name in ("plug_in_beta", "plug_in_k"))
             sentences.append(
                 f"chain {chain} stood still for {longest} of its {len(k)} draws: its auxiliary "
                 f"labels suit the plug-in (beta={beta_hat:.3g}, k={k_hat}) and not "

@@ -1,6 +1,6 @@
 """Did the chains mix? ESS, R-hat and Monte Carlo errors, and warnings in words.
 
-A tree of draws goes in, :class:`Diagnostics` come out. The numbers are those of Vehtari et al.
+Draws go in, :class:`Diagnostics` come out. The numbers are those of Vehtari et al.
 (2021) as arviz-stats computes them: rank-normalised split R-hat (the larger of bulk and folded) and
 the bulk effective sample size. k is an integer and may hardly move, where the formulas divide by
 zero; the answers then are:
@@ -12,6 +12,7 @@ zero; the answers then are:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,19 +75,36 @@ def diagnose(tree: xarray.DataTree) -> Diagnostics:
     >>> diagnostics.rhat["k"], diagnostics.ess["k"], diagnostics.messages
     (1.0, 2000.0, [])
     """
-    draws = {name: np.asarray(tree["posterior"][name].values) for name in ("beta", "k")}
-    n_chains, n_draws = draws["k"].shape
-    acceptance = np.full(n_chains, np.nan)
-    if "sample_stats" in tree.children and "accepted" in tree["sample_stats"]:
-        acceptance = np.asarray(tree["sample_stats"]["accepted"].values).mean(axis=1)
-    ess = {name: effective_sample_size(values) for name, values in draws.items()}
-    rhat = {name: split_rhat(values) for name, values in draws.items()}
-    mcse = {name: mean_error(values) for name, values in draws.items()}
+    draws: dict[str, np.ndarray] = {}
+    for name in ("posterior", "sample_stats"):
+        if name in tree.children:
+            draws |= {str(each): of.values for each, of in tree[name].data_vars.items()}
+    return diagnose_draws(draws)
+
+
+def diagnose_draws(draws: Mapping[str, np.ndarray]) -> Diagnostics:
+    """Return the diagnostics of draws after warm-up.
+
+    Parameters
+    ----------
+    draws : mapping of str to ndarray of shape (n_chains, n_draws)
+        ``beta``, ``k`` and, for acceptance rates, ``accepted``.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    chains = {name: np.asarray(draws[name]) for name in ("beta", "k")}
+    n_chains, n_draws = chains["k"].shape
+    acceptance = np.asarray(draws.get("accepted", np.full((n_chains, 1), np.nan))).mean(axis=1)
+    ess = {name: effective_sample_size(values) for name, values in chains.items()}
+    rhat = {name: split_rhat(values) for name, values in chains.items()}
+    mcse = {name: mean_error(values) for name, values in chains.items()}
     messages = []
     if n_draws < _MIN_DRAWS:
         messages.append(f"{n_draws} draws a chain are too few to judge mixing")
     else:
-        for name, values in draws.items():
+        for name, values in chains.items():
             messages += _describe(name, values, ess[name], rhat[name])
     low = np.flatnonzero(acceptance < MIN_ACCEPTANCE)
     if len(low):

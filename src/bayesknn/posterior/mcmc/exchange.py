@@ -13,12 +13,13 @@ computed, and the proposal is taken or left. Moves are made in compiled blocks; 
 one iteration of :mod:`~bayesknn.posterior.mcmc.runner`. Random numbers of a move are a function of
 (key, move), so that blocks may be cut anywhere. A uniform prior and one given by an array become a
 table that compiled code interpolates; any other is a function in Python, which is called before
-every move.
+every move, a block of its own.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -41,7 +42,6 @@ from bayesknn.model import ArrayPrior, Prior, UniformPrior, as_prior
 from bayesknn.posterior.mcmc.proposals import (
     FREE_SLOT,
     Proposal,
-    Tuning,
     Walk,
     accept_and_adapt,
     acceptance_probability,
@@ -88,14 +88,11 @@ class Problem(NamedTuple):
     table : ndarray
         The prior; see :func:`tabulate_prior`.
     walk : Walk
-    given : ndarray of length 0 or 1
-        The log prior of the only proposal, where no table knows it.
     """
 
     observed: np.ndarray
     table: np.ndarray
     walk: Walk
-    given: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -135,14 +132,13 @@ class ExchangeSampler(Sampler):
         moves = np.empty((last - first, len(self.columns)))
         sampler = self.label_sampler.compiled()
         table = tabulate_prior(self.prior)
-        problem = Problem(self.likelihood.agreement, table, self.walk, np.empty(0))
-        # A prior that only Python knows is asked before every move.
+        problem = Problem(self.likelihood.agreement, table, self.walk)
         step = last - first if table.size else 1
         for move in range(first, last, step):
             if table.size == 0:
                 to = propose(self.walk, state.tuning, state.theta, state.k, key, move)
-                given = np.full(1, self.prior.log_density(to.beta, to.k), np.float64)
-                problem = problem._replace(given=given)
+                log_prior = float(self.prior.log_density(to.beta, to.k))
+                problem = problem._replace(table=np.full((self.walk.k_max, 1), log_prior))
             part = moves[move - first : move - first + step]
             state, n_apart = self.run(state, key, (move, move + step), problem, sampler, part)
             if n_apart:
@@ -171,12 +167,12 @@ class ExchangeSampler(Sampler):
         """Return what the result should tell about the run."""
         return {**super().attrs(), "label_sampler": self.label_sampler.method}
 
-    def find_problems(self, tree: xarray.DataTree) -> list[str]:
-        """Say whether the labels were drawn well enough where the posterior is."""
-        beta, k = (np.asarray(tree["posterior"][name].values) for name in ("beta", "k"))
+    def find_problems(self, draws: Mapping[str, np.ndarray], keys: np.ndarray) -> list[str]:
+        """Return a sentence if the labels depend on where their sweeps started."""
+        beta, k = draws["beta"], draws["k"]
         # A hundredth of the draws of the run look for a bias, within limits.
         n_probes = int(np.clip(0.01 * beta.size * self.thin, 64, 1024))
-        seeds = np.random.SeedSequence([int(key, 16) for key in tree.attrs["keys"].split()])
+        seeds = np.random.SeedSequence(keys.tolist())
         mode = int(np.bincount(k.ravel()).argmax())
         centre = float(beta[k == mode].mean())
         return self.label_sampler.find_bias(centre, mode, seeds.generate_state(n_probes, np.uint64))
@@ -254,44 +250,50 @@ def exchange(
     >>> dict(tree["posterior"].sizes)
     {'chain': 4, 'draw': 1000}
     """
-    prior, labels = plan_labels(likelihood, prior, beta_max, label_sampler, n_sweeps)
-    moves = plan_moves(prior, scheme, n_warmup, thin, tau, r)
-    sampler = ExchangeSampler(prior, *moves, likelihood, labels)
-    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
+    sampler = plan_exchange(
+        likelihood, prior, beta_max, label_sampler=label_sampler, n_sweeps=n_sweeps, scheme=scheme,
+        n_warmup=n_warmup, thin=thin, tau=tau, r=r,
+    )  # fmt: skip
+    how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+    return sample_posterior(sampler, n_chains, n_draws, **how)
 
 
-def plan_labels(
-    likelihood: CoherentLikelihood, prior: Any, beta_max: Any, method: str, n_sweeps: Any
-) -> tuple[Prior, LabelSampler]:
-    """Check what the two algorithms are given alike, and return the prior and what draws labels."""
+def plan_exchange(
+    likelihood: CoherentLikelihood,
+    prior: Any,
+    beta_max: float | None = None,
+    *,
+    label_sampler: str = "swendsen-wang",
+    n_sweeps: int | None = None,
+    scheme: str = "alternating",
+    n_warmup: int = 1000,
+    thin: int = 8,
+    tau: float | None = None,
+    r: int | None = None,
+) -> ExchangeSampler:
+    """Return the sampler of :func:`exchange`, which has the same arguments."""
     if not likelihood.coherent:
         raise ValueError(
             "drawing labels needs the coherent model: pass a CoherentLikelihood, not "
             f"{type(likelihood).__name__}, or use metropolis"
         )
-    sampler = LabelSampler(likelihood.model, likelihood.labels, method, n_sweeps)
-    return as_prior(prior, likelihood.model.k_max, beta_max), sampler
-
-
-def plan_moves(
-    prior: Prior, scheme: str, n_warmup: int, thin: int, tau: Any, r: Any
-) -> tuple[Walk, Tuning, int]:
-    """Return the settings and the tuning of moves, ``thin`` of which make an iteration."""
+    sampler = LabelSampler(likelihood.model, likelihood.labels, label_sampler, n_sweeps)
+    prior = as_prior(prior, likelihood.model.k_max, beta_max)
     check_choice(scheme, "scheme", ("alternating", "joint"))
     n_warmup, thin = check_count(n_warmup, "n_warmup", low=0), check_count(thin, "thin")
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup * thin, tau, r)
-    return walk, tuning, thin
+    return ExchangeSampler(prior, walk, tuning, thin, likelihood, sampler)
 
 
 def tabulate_prior(prior: Prior) -> np.ndarray:
     """Return the density for each k, in equal steps of beta; empty where only Python knows it.
 
-    Of shape (k_max, n_betas), with one column where the density does not depend on beta.
+    Of shape (k_max, n_betas). A density that does not depend on beta has one column, its log.
     """
-    if type(prior) is UniformPrior:
-        return np.full((prior.k_max, 1), 1.0 / (prior.k_max * prior.beta_max))
-    if type(prior) is ArrayPrior:
-        return np.array(prior.values).reshape(prior.k_max, -1)
+    if type(prior) is ArrayPrior and prior.values.ndim == 2:
+        return np.array(prior.values)
+    if type(prior) in (UniformPrior, ArrayPrior):
+        return prior.log_density(0.0, np.arange(1, prior.k_max + 1))[:, None]
     return np.empty((0, 0))
 
 
@@ -299,13 +301,13 @@ def tabulate_prior(prior: Prior) -> np.ndarray:
 def _log_prior(table, beta_max, beta, k):
     """Log density at (beta, k), by linear interpolation in beta."""
     row = table[k - 1]
-    density = row[0]
-    if row.size > 1:
-        last = row.size - 1
-        place = beta * (last / beta_max)
-        column = min(np.int64(place), last - 1)
-        fraction = place - column
-        density = row[column] * (1.0 - fraction) + row[column + 1] * fraction
+    if row.size == 1:
+        return row[0]
+    last = row.size - 1
+    place = beta * (last / beta_max)
+    column = min(np.int64(place), last - 1)
+    fraction = place - column
+    density = row[column] * (1.0 - fraction) + row[column + 1] * fraction
     return math.log(density) if density > 0.0 else -math.inf
 
 
@@ -314,8 +316,7 @@ def offer(walk, tuning, at, key, move, problem, sampler):
     """Propose (beta', k') from ``at``, (theta, k, log prior), and draw labels there."""
     theta, k, log_prior = at
     to = propose(walk, tuning, theta, k, key, move)
-    given = problem.given
-    to_prior = given[0] if given.size else _log_prior(problem.table, walk.beta_max, to.beta, to.k)
+    to_prior = _log_prior(problem.table, walk.beta_max, to.beta, to.k)
     n_apart = 0
     if to_prior > -math.inf:
         stream = random_bits(iteration_key(key, move), np.uint64(DRAW_SLOT))

@@ -216,14 +216,31 @@ def metropolis(
     >>> abs(float(tree["posterior"]["beta"].mean()) - 1.6) < 0.1
     True
     """
+    sampler = plan_metropolis(
+        likelihood, prior, beta_max, scheme=scheme, n_warmup=n_warmup, tau=tau, r=r
+    )
+    how = {"random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+    return sample_posterior(sampler, n_chains, n_draws, **how)
+
+
+def plan_metropolis(
+    likelihood: Any,
+    prior: Any,
+    beta_max: float | None = None,
+    *,
+    scheme: str = "alternating",
+    n_warmup: int = 1000,
+    tau: float | None = None,
+    r: int | None = None,
+) -> MetropolisSampler:
+    """Return the sampler of :func:`metropolis`, which has the same arguments."""
     check_choice(scheme, "scheme", SCHEDULES)
     prior = as_prior(prior, likelihood.k_max, beta_max)
     if scheme == "hybrid-gibbs" and r is not None:
         raise ValueError("r has no use in scheme='hybrid-gibbs', which tries every k; leave it out")
     walk, tuning = plan_walk(prior.beta_max, prior.k_max, scheme, n_warmup, tau, r)
     cls = HybridGibbsSampler if scheme == "hybrid-gibbs" else MetropolisSampler
-    sampler = cls(prior, walk, tuning, 1, likelihood)
-    return sample_posterior(sampler, n_chains, n_draws, random_state, n_jobs, verbose)
+    return cls(prior, walk, tuning, 1, likelihood)
 
 
 def _draw_k(log_densities: np.ndarray, u: float) -> tuple[int, float]:

@@ -1,19 +1,19 @@
 """Several Markov chains on (beta, k): in parallel, and interruptible.
 
-A sampler and lengths go in, arrays of draws come out, or a tree of them. An algorithm is a
-:class:`Sampler`: ``init`` makes a state from a chain's key and ``advance`` makes iterations
-``first..last - 1``. All its randomness is a function of (key, iteration), so a run may be cut into
-rounds anywhere, by a clock or by Ctrl-C, and be spread over any number of workers, and gives the
-same bits. All chains make a round before any makes the next: what is finished always has equal
-lengths.
+A sampler and lengths go in, arrays of draws come out; :func:`sample_posterior` makes a tree of
+them, for users. An algorithm is a :class:`Sampler`: ``init`` makes a state from a chain's key and
+``advance`` makes iterations ``first..last - 1``. All its randomness is a function of (key,
+iteration), so a run may be cut into rounds anywhere, by a clock or by Ctrl-C, and be spread over
+any number of workers, and gives the same bits. All chains make a round before any makes the next:
+what is finished always has equal lengths.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -28,9 +28,9 @@ from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.exceptions import MixingWarning, SamplingInterrupted
 from bayesknn.model import Prior
 from bayesknn.model.prior import draw_from_prior
-from bayesknn.posterior.mcmc.diagnostics import diagnose
+from bayesknn.posterior.mcmc.diagnostics import Diagnostics, diagnose_draws
 from bayesknn.posterior.mcmc.proposals import SCHEDULES, Tuning, Walk, draw_start
-from bayesknn.posterior.trees import make_tree, require_xarray
+from bayesknn.posterior.trees import lay_out_draws, require_xarray, restore_tree
 
 if TYPE_CHECKING:
     import xarray
@@ -138,8 +138,11 @@ class Sampler:
             "k_max": self.walk.k_max,
         }
 
-    def find_problems(self, tree: xarray.DataTree) -> list[str]:
-        """Say what may be wrong with the draws beside mixing, in sentences."""
+    def find_problems(self, draws: Mapping[str, np.ndarray], keys: np.ndarray) -> list[str]:
+        """Return sentences about faults of the draws after warm-up, in addition to slow mixing.
+
+        ``keys`` are those of the chains.
+        """
         return []
 
 
@@ -174,15 +177,36 @@ class Chains(NamedTuple):
         return Chains(draws, list(states), self.keys)
 
 
-def sample_posterior(
+class ChainPosterior(NamedTuple):
+    """A posterior by chains.
+
+    Attributes
+    ----------
+    draws : dict
+        As :func:`bayesknn.posterior.trees.lay_out_draws` returns it.
+    diagnostics : Diagnostics
+        Its messages include what :meth:`Sampler.find_problems` returned.
+    """
+
+    draws: dict[str, Any]
+    diagnostics: Diagnostics
+
+
+def sample_posterior(sampler: Sampler, *lengths: int, **how: Any) -> xarray.DataTree:
+    """Return the draws of :func:`run_sampler`, which has the same arguments, as a tree."""
+    return restore_tree(run_sampler(sampler, *lengths, **how).draws)
+
+
+def run_sampler(
     sampler: Sampler,
     n_chains: int = 4,
     n_draws: int = 5000,
+    *,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> xarray.DataTree:
-    """Run the chains of an algorithm and lay out, judge and describe what they give.
+) -> ChainPosterior:
+    """Run the chains of an algorithm, and diagnose the draws.
 
     Parameters
     ----------
@@ -197,7 +221,7 @@ def sample_posterior(
 
     Returns
     -------
-    xarray.DataTree
+    ChainPosterior
 
     Raises
     ------
@@ -222,17 +246,17 @@ def sample_posterior(
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    tree = lay_out_chains(sampler, chains)
-    problems = sampler.find_problems(tree)
-    tree.attrs["warnings"] = json.dumps(problems)
-    sentences = [*diagnose(tree).messages, *problems]
-    if sentences:
-        warnings.warn("; ".join(sentences), MixingWarning, stacklevel=3)
-    return tree
+    kept = {name: values[:, sampler.n_warmup :] for name, values in chains.draws.items()}
+    diagnostics = diagnose_draws(kept)
+    problems = sampler.find_problems(kept, chains.keys)
+    diagnostics.messages.extend(problems)
+    if diagnostics.messages:
+        warnings.warn("; ".join(diagnostics.messages), MixingWarning, stacklevel=4)
+    return ChainPosterior(lay_out_chains(sampler, chains, warnings=problems), diagnostics)
 
 
-def lay_out_chains(sampler: Sampler, chains: Chains) -> xarray.DataTree:
-    """Return finished iterations as a DataTree, with what is to be known of the run."""
+def lay_out_chains(sampler: Sampler, chains: Chains, **attrs: Any) -> dict[str, Any]:
+    """Return finished iterations with attributes of the run, for :func:`restore_tree`."""
     tunings = [state.tuning for state in chains.states]
     tuning = {
         "tau": [float(np.exp(tuning.log_tau)) for tuning in tunings],
@@ -240,9 +264,9 @@ def lay_out_chains(sampler: Sampler, chains: Chains) -> xarray.DataTree:
         "slope": [float(tuning.slope) for tuning in tunings],
     }
     keys = " ".join(f"{int(key):016x}" for key in chains.keys)
-    attrs = {"algorithm": sampler.name, "keys": keys, "tuning": tuning, **sampler.attrs()}
+    about = {"algorithm": sampler.name, "keys": keys, "tuning": tuning, **sampler.attrs(), **attrs}
     labels = getattr(sampler.likelihood, "labels", None)
-    return make_tree(chains.draws, sampler.n_warmup, labels=labels, attrs=attrs)
+    return lay_out_draws(chains.draws, sampler.n_warmup, labels=labels, attrs=about)
 
 
 def run_chains(
@@ -263,7 +287,7 @@ def run_chains(
     n_chains, n_iterations : int
         Iterations include warm-up.
     random_state, n_jobs, verbose
-        As in :func:`sample_posterior`.
+        As in :func:`run_sampler`.
     round_size : int, optional
         Iterations of each chain in a round; by default what two seconds allow. No result depends
         on it.
@@ -305,7 +329,7 @@ def run_chains(
             raise
         raise SamplingInterrupted(
             f"interrupted: each chain has {n_kept} of {n_iterations - sampler.n_warmup} draws",
-            lay_out_chains(sampler, chains),
+            restore_tree(lay_out_chains(sampler, chains)),
         ) from None
     return chains
 

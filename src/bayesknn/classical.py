@@ -149,8 +149,7 @@ class ClassicalKNeighborsClassifier(
         self.graph_ = graph
         # The graph for prediction has only the first k ranks, so that queries search k neighbours
         # of a new point instead of k_max.
-        assert graph.distances is not None
-        self._voters = NeighborGraph(graph.neighbors[:k], graph.distances[:k], graph.index)
+        self._voters = graph.up_to(k)
         self.loo_errors_: np.ndarray = errors
         self.n_neighbors_ = k
         return self

@@ -123,3 +123,24 @@ def test_a_graph_of_lists_does_not_know_of_ties():
     graph = NeighborGraph.from_neighbors([[1, 2, 0]])
     with pytest.raises(ValueError, match="does not know of ties"):
         graph.count_boundary_ties(1)
+
+
+def test_a_prefix_of_the_lists_is_the_graph_of_a_smaller_k():
+    rng = np.random.default_rng(0)
+    points, new = rng.integers(0, 4, size=(40, 2)), rng.normal(2.0, 1.0, size=(9, 2))
+    graph = NeighborGraph.from_points(points, 12)
+    assert graph.up_to(12) is graph
+    for k in (1, 5, 11):
+        part, built = graph.up_to(k), NeighborGraph.from_points(points, k)
+        for name in ("neighbors", "distances", "tied_beyond"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(built, name))
+        for one, other in zip(part.incidence, built.incidence, strict=True):
+            np.testing.assert_array_equal(one, other)
+        labels = np.arange(40) % 3
+        one, other = (each.query(new).counts(labels, 3, k) for each in (part, built))
+        np.testing.assert_array_equal(one, other)
+        assert not part.neighbors.flags.writeable
+    lists = NeighborGraph.from_neighbors([[1, 2, 0], [2, 0, 1]]).up_to(1)
+    assert lists.neighbors.tolist() == [[1, 2, 0]] and lists.tied_beyond is None
+    with pytest.raises(ValueError, match=r"k must be an integer in 1..12"):
+        graph.up_to(13)

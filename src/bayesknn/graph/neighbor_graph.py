@@ -246,6 +246,31 @@ class NeighborGraph:
         """Return k as an int; raise ValueError unless this graph has so many neighbours."""
         return check_k(k, self.k_max, "this graph")
 
+    def up_to(self, k: int) -> NeighborGraph:
+        """Return the graph of the k nearest neighbours: a prefix of the lists, not a copy.
+
+        Parameters
+        ----------
+        k : int
+            In 1..k_max.
+
+        Examples
+        --------
+        >>> from bayesknn.graph import NeighborGraph
+        >>> graph = NeighborGraph.from_points([[0.0], [1.0], [2.0], [7.0]], k_max=2)
+        >>> graph.up_to(1).tied_beyond.tolist()
+        [False, True, False, False]
+        """
+        k, distances = self.check_k(k), self.distances
+        if k == self.k_max:
+            return self
+        graph = NeighborGraph.__new__(NeighborGraph)
+        graph.neighbors, graph.index = self.neighbors[:k], self.index
+        graph.distances = graph.tied_beyond = None
+        if distances is not None:
+            graph.distances, graph.tied_beyond = distances[:k], distances[k - 1] == distances[k]
+        return graph
+
     def count_boundary_ties(self, k: int) -> int:
         """Count the points whose k-th neighbour is no nearer than one that is left out.
 
@@ -266,9 +291,8 @@ class NeighborGraph:
         k = self.check_k(k)
         if self.distances is None:
             raise ValueError("a graph given by its lists alone does not know of ties")
-        if k < self.k_max:
-            return int(np.count_nonzero(self.distances[k - 1] == self.distances[k]))
-        return 0 if self.tied_beyond is None else int(np.count_nonzero(self.tied_beyond))
+        tied = self.up_to(k).tied_beyond
+        return 0 if tied is None else int(np.count_nonzero(tied))
 
     @cached_property
     def incidence(self) -> Incidence:

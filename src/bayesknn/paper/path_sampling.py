@@ -10,7 +10,6 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import make_interp_spline
 
 from bayesknn._utils.random import spawn_keys
-from bayesknn.graph import NeighborGraph
 from bayesknn.labels import (
     find_beta_max,
     gibbs_labels,
@@ -168,7 +167,7 @@ def replicate(setting: Setting) -> np.ndarray:
 
     def run(task: tuple[int, float], pair: np.ndarray) -> tuple[list[Any], list[Any], list[Any]]:
         k, beta = task
-        model = BoltzmannModel(NeighborGraph.from_neighbors(setting.ripley.graph.neighbors[:k]), 2)
+        model = BoltzmannModel(setting.ripley.graph.up_to(k), 2)
         gibbs = [
             gibbs_labels(model, beta, k, n_warmup=499, key=key)[1].agreement[0] / k
             for key in spawn_keys(int(pair[0]), size)

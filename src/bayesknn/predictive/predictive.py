@@ -197,10 +197,8 @@ class Predictive:
         self.n_jobs = n_jobs
         self.verbose = verbose
         graph = model.graph
-        k_max = graph.check_k(int(nodes.k[-1]))
-        # The graph of the largest k alone, so that nothing searches further.
-        distances = None if graph.distances is None else graph.distances[:k_max]
-        self.graph: NeighborGraph = NeighborGraph(graph.neighbors[:k_max], distances, graph.index)
+        # Up to the largest k alone, so that nothing searches further.
+        self.graph: NeighborGraph = graph.up_to(int(nodes.k[-1]))
         largest = 1 if graph.groups is None else int(np.bincount(graph.groups).max())
         self._rule = PredictiveRule(nodes, self.class_weight, largest)
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, NoReturn
 
 import numpy as np
 from scipy.sparse import coo_array
 
 from bayesknn._utils.checks import check_positive
-from bayesknn._utils.jit import kernel
 from bayesknn.graph import NeighborGraph, find_components
 from bayesknn.model.boltzmann import BoltzmannModel, as_model, check_betas
 
@@ -246,21 +246,22 @@ def plan_elimination(
     graph, n_classes, k = model.graph, model.n_classes, model.graph.check_k(k)
     # No machine holds a table of more entries: such an order is not planned to its end.
     max_width = int(42 / np.log2(n_classes))
-    order, width = order_elimination(graph, k, max_width)
+    order, scopes = order_elimination(graph, k, max_width)
+    width = max(map(len, scopes))
     if width > max_width:
         _refuse(k, n_classes, width, "more than any machine holds")
-    scopes = _find_scopes(graph, k, order)
     sizes = [n_classes ** len(scope) for scope in scopes]
     held = peak = 0
-    used_at: dict[int, int] = dict.fromkeys(order.tolist(), 0)
-    for v, scope, size in zip(order.tolist(), scopes, sizes, strict=True):
+    used_at = dict.fromkeys(order, 0)
+    for v, scope, size in zip(order, scopes, sizes, strict=True):
         # A sum over the classes so far, the product for the next one, and what it is made from.
         peak = max(peak, held + 3 * size)
         held -= used_at[v]
         if scope:
             used_at[scope[0]] += size
             held += size
-    return EliminationPlan(order, scopes, k, n_classes, width, n_classes * sum(sizes), peak)
+    n_entries = n_classes * sum(sizes)
+    return EliminationPlan(np.array(order), scopes, k, n_classes, width, n_entries, peak)
 
 
 def _refuse(k: int, n_classes: int, width: int, needed: str) -> NoReturn:
@@ -270,42 +271,24 @@ def _refuse(k: int, n_classes: int, width: int, needed: str) -> NoReturn:
     )
 
 
-def _find_scopes(graph: NeighborGraph, k: int, order: np.ndarray) -> list[list[int]]:
-    """Find over which points each step leaves a table (symbolic elimination).
-
-    The scope of a step is what remains of its point's neighbours and of its children's scopes.
-    """
-    starts, points, _ = symmetrise(graph, k)
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order))
-    later = position[points].tolist()
-    inherited: list[set[int]] = [set() for _ in order]
-    scopes = []
-    for s, i in enumerate(order.tolist()):
-        scope = inherited[s]
-        scope.update(t for t in later[starts[i] : starts[i + 1]] if t > s)
-        scope.discard(s)
-        scopes.append(sorted(scope))
-        if scope:
-            inherited[scopes[s][0]] |= scope
-    return [order[scope].tolist() for scope in scopes]
-
-
-def order_elimination(graph: NeighborGraph, k: int, max_width: int) -> tuple[np.ndarray, int]:
-    """Order the points by min-fill, and say which induced width the order has.
+def order_elimination(
+    graph: NeighborGraph, k: int, max_width: int
+) -> tuple[list[int], list[list[int]]]:
+    """Order the points by min-fill.
 
     Parameters
     ----------
     graph : NeighborGraph
     k : int
     max_width : int
-        Beyond it an order is of no use and is finished in a cheaper way, by least degree, so
-        that its width can still be told.
+        An order of larger induced width is of no use. It is finished by least degree, which takes
+        less time, so that its width can still be told.
 
     Returns
     -------
-    order : ndarray of shape (n,), dtype int64
-    width : int
+    order : list of int
+    scopes : list of list of int
+        The points over which each step leaves a table, in the order in which they are summed out.
     """
     starts, points, _ = symmetrise(graph, k)
     which = find_components(graph.neighbors[:k])
@@ -317,16 +300,19 @@ def order_elimination(graph: NeighborGraph, k: int, max_width: int) -> tuple[np.
             f"elimination (at most {_MAX_COMPONENT}); use a smaller k or a sampling method"
         )
     local = np.empty(graph.n_points, np.int64)
-    orders, widths = [], []
+    orders: list[int] = []
+    scopes: list[list[int]] = []
     for component in components:
         local[component] = np.arange(len(component))
-        joined = np.zeros((len(component), len(component)), np.bool_)
-        for a, i in enumerate(component):
-            joined[a, local[points[starts[i] : starts[i + 1]]]] = True
-        order = np.empty(len(component), np.int64)
-        widths.append(_order_by_min_fill(joined, max_width, order))
-        orders.append(component[order])
-    return np.concatenate(orders), max(widths)
+        joined = [
+            sum(1 << b for b in local[points[starts[i] : starts[i + 1]]].tolist())
+            for i in component.tolist()
+        ]
+        order, later = _order_by_min_fill(joined, max_width)
+        position = {a: step for step, a in enumerate(order)}
+        orders += component[order].tolist()
+        scopes += [component[sorted(scope, key=position.__getitem__)].tolist() for scope in later]
+    return orders, scopes
 
 
 def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -347,65 +333,61 @@ def symmetrise(graph: NeighborGraph, k: int) -> tuple[np.ndarray, np.ndarray, np
     return both.indptr.astype(np.int64), both.indices.astype(np.int64), both.data
 
 
-@kernel
-def _order_by_min_fill(joined, max_width, order):
-    """Order one component into ``order`` (local numbers); return its width.
+def _order_by_min_fill(joined: list[int], max_width: int) -> tuple[list[int], list[list[int]]]:
+    """Return the order of one component, and the neighbours of each point when its turn comes.
 
-    ``joined[a, b]`` tells whether a and b are neighbours; it is overwritten.
+    Bit b of ``joined[a]`` is set if a and b are neighbours; the list is overwritten.
     """
-    m = len(joined)
-    degree, fill = np.empty(m, np.int64), np.empty(m, np.int64)
-    alive = np.ones(m, np.bool_)
-    for a in range(m):
-        degree[a] = joined[a].sum()
-        fill[a] = _count_fill(joined, a)
-    width = 0
-    hopeless = False
-    for step in range(m):
-        v = _choose_next(alive, degree if hopeless else fill, degree)
-        order[step] = v
-        alive[v] = False
-        neighbors = np.flatnonzero(joined[v])
-        width = max(width, len(neighbors))
-        hopeless |= len(neighbors) > max_width
-        if len(neighbors) == m - step - 1:
+
+    def cost(a: int) -> tuple[int, int, int]:
+        """Return twice the number of pairs of neighbours that are not joined, and the degree."""
+        near = joined[a]
+        degree = near.bit_count()
+        if is_hopeless:
+            return degree, degree, a
+        n_joined = sum((near & joined[b]).bit_count() for b in _list_bits(near))
+        return degree * (degree - 1) - n_joined, degree, a
+
+    is_hopeless = False
+    costs = [cost(a) for a in range(len(joined))]
+    heap, alive = sorted(costs), (1 << len(joined)) - 1
+    order: list[int] = []
+    scopes: list[list[int]] = []
+    while heap:
+        entry = heappop(heap)
+        v = entry[2]
+        # The cost of a point may have changed since the entry was made.
+        if entry != costs[v] or not alive >> v & 1:
+            continue
+        alive ^= 1 << v
+        near = joined[v]
+        order.append(v)
+        scopes.append(_list_bits(near))
+        if near == alive:
             # The rest are all joined to each other, or soon will be: any order will do.
-            order[step + 1 :] = np.flatnonzero(alive)
-            return width
-        # The fill of the neighbours has changed, and that of who is joined to two of them.
-        shared = 2 * joined[v].astype(np.int32)
-        for u in neighbors:
-            for w in neighbors:
-                joined[u, w] = u != w
-            joined[u, v] = False
-            degree[u] = joined[u].sum()
-            shared += joined[u]
-        for a in np.flatnonzero(shared >= 2):
-            if not hopeless:
-                fill[a] = _count_fill(joined, a)
-    return width
+            rest = scopes[-1]
+            return order + rest, scopes + [rest[at + 1 :] for at in range(len(rest))]
+        if len(scopes[-1]) > max_width and not is_hopeless:
+            is_hopeless = True
+            costs = [cost(a) for a in range(len(joined))]
+            heap = sorted(costs)
+        once, twice = 0, near
+        for u in scopes[-1]:
+            joined[u] = (joined[u] | near) & ~(1 << u | 1 << v)
+            twice |= once & joined[u]
+            once |= joined[u]
+        # The cost of the neighbours has changed, and that of every point joined to two of them.
+        for a in scopes[-1] if is_hopeless else _list_bits(twice & alive):
+            costs[a] = cost(a)
+            heappush(heap, costs[a])
+    return order, scopes
 
 
-@kernel
-def _choose_next(alive, fill, degree):
-    """Return the point of least fill among those that are left, of least degree among equals."""
-    chosen = -1
-    for a in range(len(alive)):
-        if alive[a] and (
-            chosen < 0
-            or fill[a] < fill[chosen]
-            or (fill[a] == fill[chosen] and degree[a] < degree[chosen])
-        ):
-            chosen = a
-    return chosen
-
-
-@kernel
-def _count_fill(joined, a):
-    """Pairs of neighbours of a that are not joined."""
-    neighbors = np.flatnonzero(joined[a])
-    missing = 0
-    for s in range(len(neighbors)):
-        for t in range(s):
-            missing += not joined[neighbors[s], neighbors[t]]
-    return missing
+def _list_bits(mask: int) -> list[int]:
+    """Return the positions of the bits that are set, in increasing order."""
+    bits = []
+    while mask:
+        low = mask & -mask
+        bits.append(low.bit_length() - 1)
+        mask ^= low
+    return bits

@@ -8,7 +8,7 @@ import numpy as np
 from bayesknn._utils.random import spawn_keys
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.label_sampler import LabelSampler
+from bayesknn.labels.sampling import LabelSampler
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler

@@ -5,7 +5,7 @@ import pytest
 
 from bayesknn._utils.random import spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.label_sampler import LabelSampler, draw_labels
+from bayesknn.labels.sampling import LabelSampler, draw_labels
 from bayesknn.likelihood import CoherentLikelihood
 from tests.labels.samplers import gibbs_labels, perfect_labels, swendsen_wang_labels
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bayesknn._utils.random import seeds_for, spawn_keys
 from bayesknn.graph import NeighborGraph
-from bayesknn.labels.label_sampler import LabelSampler
+from bayesknn.labels.sampling import LabelSampler
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.model import UniformPrior
 from bayesknn.posterior.mcmc.auxiliary import AuxiliarySampler

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 
 from bayesknn import reference
 from bayesknn._utils.random import key_of_sweep, random_bits
-from bayesknn.labels.label_sampler import draw_labels
+from bayesknn.labels.sampling import draw_labels
 from bayesknn.labels.swendsen_wang import sweep_clusters
 from bayesknn.posterior.mcmc.proposals import propose
 from tests.model.enumeration import as_reference
@@ -56,7 +56,7 @@ class Model:
 
     def refresh(self, labels, beta, k, key, move, n_sweeps):
         labels = labels.copy()
-        scratch = self.sampler.label_sampler.swendsen_wang(n_sweeps).workspace
+        scratch = self.sampler.label_sampler.new_workspace()
         key = self.key(key, move, REFRESH_SLOT)
         d = self.drawer
         for sweep in range(n_sweeps):

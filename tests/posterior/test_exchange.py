@@ -153,7 +153,7 @@ def test_too_few_sweeps_are_noticed():
 
 
 def test_perfect_draws_that_do_not_meet_are_an_error(monkeypatch):
-    monkeypatch.setattr("bayesknn.labels.label_sampler.MAX_PAST", 1)
+    monkeypatch.setattr("bayesknn.labels.sampling.MAX_PAST", 1)
     with pytest.raises(CoalescenceError, match="a perfect draw at beta=.*lower beta_max"):
         run_exchange(make_likelihood(n_points=40), label_sampler="perfect")
 

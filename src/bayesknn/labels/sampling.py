@@ -1,8 +1,13 @@
 """One front for the three samplers of the labels given (beta, k) (Section 3).
 
-The chains are run twice: half of the draws come from one started with random labels and half from
-one started with a single class. Where the two do not meet, as at the first-order transitions of
-three and more classes, the user is told.
+:func:`sample_labels` draws at one (beta, k). The chains are run twice: half of the draws come from
+one started with random labels and half from one started with a single class. Where the two do not
+meet, as at the first-order transitions of three and more classes, the user is told.
+
+:class:`LabelSampler` draws within the moves of a chain on (beta, k) (Section 3.4), where
+:func:`draw_labels` is called from compiled code. What that gives is a function of its key alone:
+not of the draws before it, of the memory it works in, or of how far back a perfect draw was
+started first.
 """
 
 from __future__ import annotations
@@ -11,24 +16,77 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
+from numba.extending import overload
 
 from bayesknn._utils.checks import check_choice, check_count
+from bayesknn._utils.jit import kernel
 from bayesknn._utils.progress import progress
-from bayesknn._utils.random import as_seed_sequence, spawn_keys
+from bayesknn._utils.random import START_SWEEP, as_seed_sequence, key_of_sweep, spawn_keys
 from bayesknn.exceptions import CoalescenceError, MixingWarning
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import Incidence, NeighborGraph
 from bayesknn.labels.clamped import fixed_labels
-from bayesknn.labels.gibbs import gibbs_labels
+from bayesknn.labels.gibbs import Edges, SiteConditionals, gibbs_labels, run_gibbs
 from bayesknn.labels.mixing import TOO_FAR_APART, autocorrelation_time, difference_in_errors
-from bayesknn.labels.perfect import MOST_SWEEPS, perfect_labels
-from bayesknn.labels.swendsen_wang import swendsen_wang_labels
+from bayesknn.labels.perfect import (
+    MOST_SWEEPS,
+    BondWorkspace,
+    check_perfect,
+    draw_perfectly,
+    new_bond_workspace,
+    perfect_labels,
+    weigh_bonds,
+)
+from bayesknn.labels.swendsen_wang import (
+    Workspace,
+    bond_rate,
+    colour_points,
+    new_workspace,
+    sweep_clusters,
+    swendsen_wang_labels,
+)
 from bayesknn.model import BoltzmannModel
-from bayesknn.model.boltzmann import check_setting
+from bayesknn.model.boltzmann import check_setting, sum_agreement
 
-METHODS = ("swendsen-wang", "perfect", "gibbs")
+MAX_PAST = 2**16
+
+
+class Method(NamedTuple):
+    """A way to draw labels.
+
+    Attributes
+    ----------
+    run : callable
+        Draws at one (beta, k).
+    n_warmup : int
+        Sweeps of a chain before its first draw; the paper's 500 for Gibbs.
+    n_sweeps : int
+        Sweeps of a draw within a move. Swendsen-Wang forgets its start within a few sweeps for two
+        classes; Gibbs takes the paper's 500.
+    """
+
+    run: Callable[..., Any]
+    n_warmup: int
+    n_sweeps: int
+
+
+METHODS = {
+    "swendsen-wang": Method(swendsen_wang_labels, 200, 20),
+    "perfect": Method(perfect_labels, 0, 0),
+    "gibbs": Method(gibbs_labels, 500, 500),
+}
+
+
+def check_method(method: Any, name: str, model: BoltzmannModel) -> str:
+    """Return the name of a way to draw labels; raise ValueError unless it suits the model."""
+    method = check_choice(str(method).replace("_", "-"), name, METHODS)
+    if model.fixed is not None and method != "swendsen-wang":
+        raise ValueError(f"fixed labels need {name}='swendsen-wang', got {method!r}")
+    if method == "perfect":
+        check_perfect(model)
+    return method
 
 
 class SampleInfo(NamedTuple):
@@ -135,10 +193,8 @@ def sample_labels(
     >>> labels.shape, info.coalescence.shape
     ((5, 60), (5,))
     """
-    method = check_choice(str(method).replace("_", "-"), "method", METHODS)
     model, beta, k = check_setting(graph, beta, k, n_classes, class_weight, may_fix=True)
-    if model.fixed is not None and method != "swendsen-wang":
-        raise ValueError(f"fixed labels need method='swendsen-wang', got {method!r}")
+    method = check_method(method, "method", model)
     n_draws = check_count(n_draws, "n_draws")
     thin = check_count(10 if thin is None else thin, "thin")
     max_sweeps = check_count(max_sweeps, "max_sweeps", high=MOST_SWEEPS)
@@ -153,7 +209,7 @@ def sample_labels(
         info = SampleInfo(method, int(pasts.sum()), drawn.agreement, 1.0, pasts, np.nan)
         return (labels, info) if return_info else labels
     if n_warmup is None:
-        n_warmup = 500 if method == "gibbs" else 200
+        n_warmup = METHODS[method].n_warmup
     schedule = n_draws, check_count(n_warmup, "n_warmup", low=0), thin
     return _run_chains((model, beta, k), method, schedule, keys, initial, return_info, verbose)
 
@@ -169,9 +225,7 @@ def _run_chains(
 ) -> Any:
     """Draw labels by one chain, or by two from different starts, and warn where they disagree."""
     (model, beta, k), (n_draws, n_warmup, thin) = at, schedule
-    run: Callable[..., Any] = gibbs_labels if method == "gibbs" else swendsen_wang_labels
-    if model.fixed is not None:
-        run = fixed_labels
+    run = METHODS[method].run if model.fixed is None else fixed_labels
     starts = [initial]
     if initial is None and n_draws > 1:
         starts = [None, np.zeros(model.n_points, np.int64)]
@@ -276,3 +330,218 @@ def _warn(info: SampleInfo, series: list[np.ndarray], place: str, recorded_k: in
         MixingWarning,
         stacklevel=4,
     )
+
+
+class PerfectTools(NamedTuple):
+    """What perfect draws need: degrees, with how many sweeps the next draw begins, and memory."""
+
+    in_degree: np.ndarray
+    max_past: int
+    past: np.ndarray
+    workspace: BondWorkspace
+
+
+class CompiledSampler(NamedTuple):
+    """The model and one of the samplers, as compiled code takes them.
+
+    ``labels`` receives what is drawn. ``class_weight`` is None where classes weigh the same,
+    ``unit`` each. ``n_sweeps`` sweeps start from the labels ``initial``, random ones where that is
+    empty. The type of ``tools`` decides which sampler is compiled.
+    """
+
+    neighbors: np.ndarray
+    n_classes: int
+    class_weight: np.ndarray | None
+    unit: float
+    labels: np.ndarray
+    initial: np.ndarray
+    n_sweeps: int
+    tools: Workspace | PerfectTools | Incidence
+
+
+class LabelSampler:
+    """Draws of labels within the moves of a chain on (beta, k).
+
+    The exchange and auxiliary-variable chains ask for z ~ f(. | beta', k') in every move. Perfect
+    draws make them exact. Swendsen-Wang sweeps start from the observed labels, whose S is about
+    that of z where the posterior is, and Gibbs sweeps from random labels; too few of either leave a
+    bias, which :meth:`find_bias` looks for.
+
+    Parameters
+    ----------
+    model : BoltzmannModel
+    observed : array-like of shape (n,)
+        The data, where Swendsen-Wang starts; Gibbs starts from random labels.
+    method : {"swendsen-wang", "perfect", "gibbs"}
+    n_sweeps : int, optional
+        Of each draw, by default 20 for Swendsen-Wang, which forgets its start within a few sweeps
+        for two classes, and the paper's 500 for Gibbs; perfect draws have none.
+    """
+
+    def __init__(
+        self, model: BoltzmannModel, observed: Any, method: str, n_sweeps: int | None = None
+    ):
+        self.model, self.method = model, check_method(method, "label_sampler", model)
+        if self.method == "perfect" and n_sweeps is not None:
+            raise ValueError("n_sweeps has no use with perfect draws, which know when to stop")
+        default = METHODS[self.method].n_sweeps
+        self.n_sweeps = default if n_sweeps is None else check_count(n_sweeps, "n_sweeps")
+        self.observed = model.check_labels(observed).astype(model.label_dtype)
+
+    def compiled(self, initial: np.ndarray | None = None) -> CompiledSampler:
+        """Allocate what one thread needs; sweeps may start elsewhere, random where empty."""
+        model = self.model
+        if initial is None:
+            initial = self.observed[:0] if self.method == "gibbs" else self.observed
+        tools: Workspace | PerfectTools | Incidence = model.graph.incidence
+        if self.method == "swendsen-wang":
+            tools = self.new_workspace()
+        elif self.method == "perfect":
+            forests, in_degree = new_bond_workspace(model.n_points), model.graph.incidence.in_degree
+            tools = PerfectTools(in_degree, MAX_PAST, np.full(1, 8.0), forests)
+        return CompiledSampler(
+            model.graph.neighbors, model.n_classes, model.unequal_weight, model.common_weight,
+            self.observed.copy(), initial, self.n_sweeps, tools,
+        )  # fmt: skip
+
+    def new_workspace(self) -> Workspace:
+        """Allocate what Swendsen-Wang sweeps need, whatever the sampler."""
+        weighted = self.model.unequal_weight is not None
+        return new_workspace(self.observed, self.model.n_classes, weighted)
+
+    def find_bias(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
+        """Say whether draws at (beta, k) still know where their sweeps started.
+
+        Parameters
+        ----------
+        beta : float
+        k : int
+        keys : ndarray of shape (n_draws,), dtype uint64
+
+        Returns
+        -------
+        list of str
+            A sentence if S_k depends on the start; empty if not, and for perfect draws.
+        """
+        if self.method == "perfect":
+            return []
+        starts = {
+            "where they start": None,
+            "the observed labels": self.observed,
+            "random labels": self.observed[:0],
+            "a single class": np.zeros_like(self.observed),
+        }
+        parts = np.array_split(np.asarray(keys, np.uint64), len(starts))
+        series = []
+        for start, part in zip(starts.values(), parts, strict=True):
+            series.append(np.empty(len(part)))
+            _fill_agreement(self.compiled(start), float(beta), int(k), part, series[-1])
+        for name, other in zip(starts, series, strict=True):
+            if difference_in_errors(series[0], other) > TOO_FAR_APART:
+                return [
+                    f"{self.n_sweeps} {self.method} sweeps are too few at beta={beta:.3g}, k={k}: "
+                    f"the labels drawn agree on {series[0].mean():.5g} edges, those started from "
+                    f"{name} on {other.mean():.5g}; raise n_sweeps or use label_sampler='perfect'"
+                ]
+        return []
+
+
+@kernel
+def draw_labels(sampler, beta, k, key):
+    """Draw labels at (beta, k) into ``sampler.labels``; how many points perfect chains left apart.
+
+    ``key`` is uint64. With points apart the labels are not a draw.
+    """
+    return _draw(sampler.tools, sampler, sampler.class_weight, beta, k, key)
+
+
+@kernel
+def sweep_labels(sampler, n_sweeps, workspace, beta, k, key, labels):
+    """Move labels by Swendsen-Wang sweeps at (beta, k)."""
+    for sweep in range(np.uint64(n_sweeps)):
+        sweep_clusters(
+            sampler.neighbors, k, beta * sampler.unit, sampler.n_classes, sampler.class_weight,
+            key, sweep, labels, workspace,
+        )  # fmt: skip
+
+
+@kernel
+def agreement_at(sampler, labels, k, other_k):
+    """S of labels at k and at another k."""
+    low, high = min(k, other_k), max(k, other_k)
+    at_low = sum_agreement(sampler.neighbors, labels, sampler.class_weight, 0, low)
+    at_high = at_low + sum_agreement(sampler.neighbors, labels, sampler.class_weight, low, high)
+    if k < other_k:
+        return sampler.unit * at_low, sampler.unit * at_high
+    return sampler.unit * at_high, sampler.unit * at_low
+
+
+@no_type_check
+def _draw(tools, *_arguments):
+    """Draw labels as :func:`draw_labels` does; compiled code calls the function for these tools."""
+    raise NotImplementedError
+
+
+@overload(_draw)
+@no_type_check
+def _choose_draw(tools, *_arguments):
+    draw = _DRAWS[tools.instance_class]
+    return lambda tools, *_arguments: draw(tools, *_arguments)
+
+
+@kernel
+def _start(sampler, key):
+    if sampler.initial.size > 0:
+        sampler.labels[:] = sampler.initial
+    else:
+        colour_points(key_of_sweep(key, START_SWEEP), sampler.n_classes, sampler.labels)
+
+
+@kernel
+def _draw_swendsen_wang(workspace, sampler, _class_weight, beta, k, key):
+    _start(sampler, key)
+    sweep_labels(sampler, sampler.n_sweeps, workspace, beta, k, key, sampler.labels)
+    return 0
+
+
+@kernel
+def _draw_perfect(tools, sampler, class_weight, beta, k, key):
+    rate, degrees = bond_rate(beta * sampler.unit, k), k + tools.in_degree[k - 1].astype(np.int64)
+    bonds = weigh_bonds(sampler.neighbors, k, rate, sampler.n_classes, class_weight, degrees)
+    first = np.int64(min(max(tools.past[0], 1.0), float(tools.max_past)))
+    past, n_apart = draw_perfectly(
+        bonds, key, np.uint64(0), first, tools.max_past, tools.workspace, sampler.labels
+    )
+    # The next draw begins a little later after one that met at once, else earlier: about a quarter
+    # of the draws then need a second try, which costs the fewest sweeps.
+    tools.past[0] = past * (2.0**-0.125 if past == first else 2.0**0.375)
+    return n_apart
+
+
+@kernel
+def _draw_gibbs(incidence, sampler, class_weight, beta, k, key):
+    starts, points, in_degree = incidence
+    edges, rate = Edges(starts, points, np.uint32(k) + in_degree[k - 1]), bond_rate(beta, k)
+    weights = np.ones(sampler.n_classes)
+    if class_weight is not None:
+        weights[:] = class_weight
+    sites = SiteConditionals(edges, rate * sampler.unit, weights, class_weight is not None)
+    _start(sampler, key)
+    nothing = np.empty((0, 0), sampler.labels.dtype)
+    ends = np.empty((0, 0), np.int64)
+    run_gibbs(sites, sampler.labels, key, np.uint64(0), sampler.n_sweeps, 1, nothing, ends)
+    return 0
+
+
+_DRAWS = {
+    Workspace: _draw_swendsen_wang,
+    PerfectTools: _draw_perfect,
+    Incidence: _draw_gibbs,
+}
+
+
+@kernel
+def _fill_agreement(sampler, beta, k, keys, values):
+    for d in range(keys.size):
+        draw_labels(sampler, beta, k, keys[d])
+        values[d] = agreement_at(sampler, sampler.labels, k, k)[0]

@@ -33,7 +33,7 @@ from scipy.integrate import cumulative_trapezoid
 from bayesknn._utils.random import spawn_keys
 from bayesknn.exceptions import MixingWarning
 from bayesknn.labels import gibbs_labels
-from bayesknn.labels.label_sampler import LabelSampler, draw_labels
+from bayesknn.labels.sampling import LabelSampler, draw_labels
 from bayesknn.likelihood import CoherentLikelihood
 from bayesknn.model import ArrayPrior, BoltzmannModel, Prior, UniformPrior
 from bayesknn.paper.comparison import Estimate

@@ -33,7 +33,7 @@ import numpy as np
 from bayesknn._utils.checks import check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import random_bits
-from bayesknn.labels.label_sampler import CompiledSampler, agreement_at, sweep_labels
+from bayesknn.labels.sampling import CompiledSampler, agreement_at, sweep_labels
 from bayesknn.labels.swendsen_wang import bond_rate
 from bayesknn.likelihood.coherent import CoherentLikelihood
 from bayesknn.likelihood.conditionals import PseudoLikelihood
@@ -140,7 +140,7 @@ class AuxiliarySampler(ExchangeSampler):
         # Moves write to these.
         plug_in = PlugIn(beta, k, counts.copy(), beta_sums.copy())
         state = state._replace(labels=state.labels.copy(), plug_in=plug_in)
-        refresh = self.label_sampler.swendsen_wang(self.n_refresh)
+        refresh = self.n_refresh, self.label_sampler.new_workspace()
         updates = np.array(self.updates, np.int64)
         return run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves)
 
@@ -339,7 +339,7 @@ def run_auxiliary(state, key, block, problem, sampler, refresh, updates, moves):
     walk, observed, (first, last) = problem.walk, problem.observed, block
     for move in range(first, last):
         refresh_key = random_bits(iteration_key(key, move), np.uint64(REFRESH_SLOT))
-        sweep_labels(sampler, refresh, plug_in.beta, plug_in.k, refresh_key, labels)
+        sweep_labels(sampler, *refresh, plug_in.beta, plug_in.k, refresh_key, labels)
         to, to_prior, others, n_apart = offer(
             walk, tuning, (theta, k, log_prior), key, move, problem, sampler
         )

@@ -29,7 +29,7 @@ from bayesknn._utils.checks import check_choice, check_count
 from bayesknn._utils.jit import kernel
 from bayesknn._utils.random import random_bits
 from bayesknn.exceptions import CoalescenceError
-from bayesknn.labels.label_sampler import (
+from bayesknn.labels.sampling import (
     MAX_PAST,
     CompiledSampler,
     LabelSampler,

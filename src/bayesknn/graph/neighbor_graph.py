@@ -630,6 +630,8 @@ def _walk_counts(
     """
     counts = np.zeros((neighbors.shape[1], n_classes), np.int32)
     points, reached = np.arange(len(counts), dtype=np.uint32), 0
+    # As the lists are, or numba would compile what it calls a second time.
+    points.flags.writeable = False
     for k in k_values:
         for row in neighbors[reached:k]:
             if direction != "reverse":

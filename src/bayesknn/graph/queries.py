@@ -152,7 +152,8 @@ def _count(neighbors, reverse, labels, wanted, order, is_forward, counts):
     n_classes = counts.shape[2]
     current = np.empty(n_classes, np.int32)
     for q in range(m):
-        current[:] = 0
+        for g in range(n_classes):
+            current[g] = np.int32(0)
         r = 0
         e, end = starts[q], starts[q + 1]
         for t in range(wanted.shape[0]):

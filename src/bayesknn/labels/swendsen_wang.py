@@ -46,7 +46,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesknn._utils.checks import check_count
-from bayesknn._utils.jit import kernel
+from bayesknn._utils.jit import inline_kernel, kernel
 from bayesknn._utils.random import START_SWEEP, as_uniform, key_of_sweep, random_bits
 from bayesknn.labels.mixing import PER_POINT, DrawInfo, check_run, split_run
 from bayesknn.model import BoltzmannModel
@@ -123,10 +123,9 @@ class _Chain(NamedTuple):
     """The model at one (beta, k) as the kernels take it, and the largest k whose S is recorded."""
 
     neighbors: np.ndarray
-    k: int
-    beta: float
+    ks: np.ndarray
+    rates: np.ndarray
     n_classes: int
-    class_weight: np.ndarray | None
     recorded_k: int
 
 
@@ -162,8 +161,8 @@ def swendsen_wang_labels(
         compare chains started from ``initial`` of one class with chains started at random.
     thin : int
         Sweeps from one kept draw to the next.
-    initial : array-like of shape (n,), optional
-        Labels to start from; independent and uniform by default.
+    initial : array-like of shape (n,) or int, optional
+        Labels to start from, or one class for all points; independent and uniform by default.
     recorded_k : int, optional
         Record S of the graph of this k, at most ``k``, which is the default. What is recorded
         costs n ``recorded_k`` a draw, next to about n beta for a sweep.
@@ -199,43 +198,50 @@ def swendsen_wang_labels(
     weight, unit = model.unequal_weight, model.common_weight
     n, n_classes = model.n_points, model.n_classes
     labels = start_labels(model, initial, key)
-    chain = _Chain(model.graph.neighbors, k, beta * unit, n_classes, weight, recorded_k)
+    # Arrays, as of the chains of log Z, so that one sweep is compiled for both.
+    at = np.array([k]), np.array([bond_rate(beta * unit, k)])
+    chain = _Chain(model.graph.neighbors, *at, n_classes, recorded_k)
     draws, agreement = np.empty((n_draws, n), labels.dtype), np.empty((n_draws, 2))
     workspace = new_workspace(labels, n_classes, weight is not None)
     costs = PER_POINT * n * (1 + beta * unit), n * recorded_k
     for sweep, warmup, part in split_run(n_warmup, n_draws, thin, *costs, advance):
-        _run(chain, key, sweep, warmup, thin, labels, workspace, draws[part], agreement[part])
+        records = draws[part], agreement[part]
+        _run(chain, weight, key, sweep, warmup, thin, labels, workspace, *records)
     return draws, DrawInfo(n_warmup + n_draws * thin, *(unit * agreement.T))
 
 
 def start_labels(model: BoltzmannModel, initial: Any, key: np.uint64) -> np.ndarray:
-    """Return the labels that a chain starts from, uniform ones if none are given."""
+    """Return the labels that a chain starts from, as :func:`swendsen_wang_labels` takes them."""
     labels = np.empty(model.n_points, model.label_dtype)
     if initial is None:
         # numba hands uint64 back as a plain int, which it would then take for an int64.
         colour_points(np.uint64(key_of_sweep(key, START_SWEEP)), model.n_classes, labels)
+    elif np.ndim(initial) == 0:
+        labels[:] = check_count(initial, "initial", 0, model.n_classes - 1)
     else:
         labels[:] = model.check_labels(initial)
     return labels
 
 
 @kernel
-def _run(chain, key, sweep, n_warmup, thin, labels, workspace, draws, agreement):
+def _run(chain, class_weight, key, sweep, n_warmup, thin, labels, workspace, draws, agreement):
     """Make ``n_warmup`` sweeps, then ``thin`` sweeps for each draw."""
     for d in range(-1, draws.shape[0]):
         for _ in range(n_warmup if d < 0 else thin):
-            sweep_clusters(
-                chain.neighbors, chain.k, chain.beta, chain.n_classes, chain.class_weight,
+            sweep_layers(
+                chain.neighbors, chain.ks, chain.rates, chain.n_classes, class_weight,
                 key, sweep, labels, workspace,
             )  # fmt: skip
             sweep += np.uint64(1)
         if d < 0:
             continue
         estimate_agreement(
-            chain.neighbors, chain.recorded_k, chain.n_classes, chain.class_weight, labels,
+            chain.neighbors, chain.recorded_k, chain.n_classes, class_weight, labels,
             workspace, agreement[d, :1], agreement[d, 1:],
         )  # fmt: skip
-        draws[d] = labels
+        # Not as a slice, whose checks take a second to compile.
+        for i in range(labels.size):
+            draws[d, i] = labels[i]
 
 
 @kernel
@@ -249,7 +255,7 @@ def sweep_clusters(neighbors, k, beta, n_classes, class_weight, key, sweep, labe
     sweep_layers(neighbors, (k,), rates, n_classes, class_weight, key, sweep, labels, workspace)
 
 
-@kernel
+@inline_kernel
 def sweep_layers(neighbors, ks, rates, n_classes, class_weight, key, sweep, labels, workspace):
     """Make one sweep of the model with a layer for each of ``ks``, in place."""
     stream = key_of_sweep(key, sweep)
@@ -282,7 +288,8 @@ def _bind(neighbors, ks, rates, class_weight, stream, labels, workspace):
         heaviest = class_weight.max()
         workspace.bonds[:] = np.uint32(0)
     isolate(workspace.roots)
-    n_pending, is_first = 0, True
+    # Not a bare 0, for which numba would compile what it calls a second time.
+    n_pending = n_joined = np.int64(0)
     candidate = np.uint64(n)
     n_blocks = (n + _BLOCK - 1) // _BLOCK
     for part in range(len(ks) * n_blocks):
@@ -291,8 +298,9 @@ def _bind(neighbors, ks, rates, class_weight, stream, labels, workspace):
         n_candidates = draw_poisson(rates[layer] * heaviest * (size * k), stream, part)
         while n_candidates > 0:
             if n_pending == capacity:
-                _join_pending(workspace, n_pending, is_first)
-                n_pending, is_first = 0, False
+                _join_pending(workspace, n_pending, n_joined)
+                n_joined += n_pending
+                n_pending = np.int64(0)
             count = min(n_candidates, capacity - n_pending)
             sources = workspace.sources[n_pending : n_pending + count]
             targets = workspace.targets[n_pending : n_pending + count]
@@ -303,10 +311,10 @@ def _bind(neighbors, ks, rates, class_weight, stream, labels, workspace):
             )  # fmt: skip
             n_candidates -= count
             candidate += np.uint64(count)
-    _join_pending(workspace, n_pending, is_first)
+    _join_pending(workspace, n_pending, n_joined)
 
 
-@kernel
+@inline_kernel
 def _place_events(start, size, k, stream, candidate, sources, targets):
     """Put candidates on uniform edges of a block: the source, and the rank as target.
 
@@ -321,7 +329,7 @@ def _place_events(start, size, k, stream, candidate, sources, targets):
         targets[e] = np.uint32((x - np.float64(i)) * n_ranks)
 
 
-@kernel
+@inline_kernel
 def _keep_agreeing(neighbors, class_weight, labels, bonds, stream, candidate, sources, targets):
     """Move the events whose ends agree to the front, without branches, which mispredict."""
     heaviest = 1.0 if class_weight is None else class_weight.max()
@@ -376,16 +384,16 @@ def draw_poisson(mean, stream, block):
 
 
 @kernel
-def _join_pending(workspace, n_pending, is_first):
-    """Join the bonds listed so far; after the first time their ends need not be roots."""
+def _join_pending(workspace, n_pending, n_joined):
+    """Join the bonds that are listed; after others have been joined their ends may not be roots."""
     roots, sources, targets = workspace.roots, workspace.sources, workspace.targets
-    if not is_first:
+    if n_joined > 0:
         _flatten(roots)
         n_pending = _drop_joined(roots, sources, targets, n_pending)
     _join(roots, sources, targets, n_pending)
 
 
-@kernel
+@inline_kernel
 def isolate(roots):
     """Make every point a cluster of its own."""
     for i in range(np.uint64(roots.size)):
@@ -443,7 +451,7 @@ def _drop_joined(roots, sources, targets, n_bonds):
     return np.int64(kept)
 
 
-@kernel
+@inline_kernel
 def _recolour(n_classes, class_weight, stream, labels, workspace):
     """Give every cluster that the bonds have left in ``workspace`` a fresh colour."""
     if class_weight is None:
@@ -538,14 +546,14 @@ def estimate_agreement(
         cluster_agreement[min(rank, last)] = cluster_total
 
 
-@kernel
+@inline_kernel
 def _mark(labels, roots, marks):
     """Put root and label in one word, so that an edge reads one word and not two."""
     for i in range(np.uint64(labels.size)):
         marks[i] = np.uint64(roots[i]) << np.uint64(32) | np.uint64(labels[i])
 
 
-@kernel
+@inline_kernel
 def _count_rank(row, marks):
     """Count the edges of one rank whose ends agree, and those inside a cluster."""
     agree, same = np.uint64(0), np.uint64(0)

@@ -26,13 +26,16 @@ nodes are worth (Kish) says how far the identity can be trusted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesknn._utils.jit import kernel, run_in_threads
+from bayesknn._utils.jit import run_in_threads
+
+# Probabilities that are held at a time. More of them leave the processor's cache; fewer take more
+# calls.
+_NUMBERS_PER_CALL = 2**15
 
 
 class RawPrediction(NamedTuple):
@@ -139,10 +142,19 @@ class CountsAtNodes(NamedTuple):
         effective : ndarray of shape (m,)
             Part of the posterior that the reweighted nodes are worth, 1 where nothing changed.
         """
-        means, squares = np.zeros((2, *self.counts.shape[1:]))
-        effective = np.ones(len(means))
-        add = _average_two if self._is_plain_pair() else _average_any
-        self._run(lambda first, last: add(self, first, last, means, squares, effective), n_jobs)
+        effective = np.ones(self.counts.shape[1])
+        if self._is_plain_pair():
+            means, squares = self._average_pairs()
+        else:
+            means, squares = np.empty((2, *self.counts.shape[1:]))
+
+            def average(points: slice, first: int, last: int) -> None:
+                probabilities, weights, effective[points] = self._at_nodes(points, first, last)
+                weighted = weights[..., None] * probabilities
+                means[points] = weighted.sum(axis=0)
+                squares[points] = np.einsum("jqg,jqg->qg", weighted, probabilities)
+
+            self._run(average, n_jobs)
         # Rounding may add up to a last digit above one, or take a variance below zero.
         np.minimum(means, 1.0, out=means)
         return means, np.maximum(squares - means**2, 0.0), effective
@@ -161,7 +173,20 @@ class CountsAtNodes(NamedTuple):
         # Weights that add up to a tail but for rounding are enough; without any tail, values of no
         # weight are still left out.
         tail = max((1.0 - level) / 2 - 1e-12, 1e-300)
-        self._run(lambda first, last: _cut_all(self, tail, first, last, intervals), n_jobs)
+
+        def cut(points: slice, first: int, last: int) -> None:
+            probabilities, weights, _ = self._at_nodes(points, first, last)
+            # With two classes the second interval mirrors the first.
+            for g in range(1 if intervals.shape[1] == 2 else intervals.shape[1]):
+                order = np.argsort(probabilities[..., g], axis=0)
+                ranked = np.take_along_axis(probabilities[..., g], order, axis=0)
+                mass = np.take_along_axis(weights, order, axis=0)
+                for end in (0, 1):
+                    at = np.argmax(np.cumsum(mass, axis=0) >= tail, axis=0)
+                    intervals[points, g, end] = np.take_along_axis(ranked, at[None], axis=0)[0]
+                    ranked, mass = ranked[::-1], mass[::-1]
+
+        self._run(cut, n_jobs)
         if intervals.shape[1] == 2:
             intervals[:, 1] = 1.0 - intervals[:, 0, ::-1]
         return intervals
@@ -170,142 +195,66 @@ class CountsAtNodes(NamedTuple):
         """Whether the difference of two counts says all."""
         return self.own_labels.size == 0 and np.array_equal(self.class_weight, [1.0, 1.0])
 
-    def _run(self, add: Callable[[int, int], None], n_jobs: int | None) -> None:
-        run_in_threads(add, len(self.blocks) - 1, 1024, n_jobs)
+    def _average_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and mean squares of the probabilities of two classes of equal weight."""
+        differences = self.counts[..., 0] - self.counts[..., 1]
+        means, squares = np.zeros((2, differences.shape[1], 2))
+        for t, difference in enumerate(differences):
+            nodes = slice(self.starts[t], self.starts[t + 1])
+            largest = int(np.abs(difference).max(initial=0))
+            odds = np.exp(-np.outer(self.strengths[nodes], np.arange(largest + 1)))
+            leading = 1.0 / (1.0 + odds)
+            # The first class by its lead, from -largest to largest.
+            first = np.hstack([(odds * leading)[:, :0:-1], leading])
+            # Not by the BLAS, whose last digit of one column depends on how many there are.
+            weighted = self.weights[nodes, None] * first
+            of_lead = weighted.sum(axis=0), (weighted * first).sum(axis=0)
+            for g, lead in enumerate((difference, -difference)):
+                means[:, g] += of_lead[0][lead + largest]
+                squares[:, g] += of_lead[1][lead + largest]
+        return means, squares
 
+    def _at_nodes(
+        self, points: slice, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return class probabilities at each node, around the points of some blocks.
 
-@kernel
-def _average_two(rule, first, last, means, squares, effective):  # noqa: ARG001 - as _average_any
-    counts, starts, strengths, weights, _, _, _ = rule
-    for t in range(np.uint64(counts.shape[0])):
-        largest = 0
-        for q in range(np.uint64(first), np.uint64(last)):
-            largest = max(largest, abs(counts[t, q, 0] - counts[t, q, 1]))
-        # Mean and mean square of the class that leads by d, and of the one behind.
-        table = np.zeros((largest + 1, 4))
-        for d in range(largest + 1):
-            for j in range(starts[t], starts[t + 1]):
-                odds = math.exp(-strengths[j] * d)
-                leading = 1.0 / (1.0 + odds)
-                trailing = odds * leading
-                table[d, 0] += weights[j] * leading
-                table[d, 1] += weights[j] * trailing
-                table[d, 2] += weights[j] * leading * leading
-                table[d, 3] += weights[j] * trailing * trailing
-        for q in range(np.uint64(first), np.uint64(last)):
-            d = counts[t, q, 0] - counts[t, q, 1]
-            row = table[abs(d)]
-            ahead = 0 if d >= 0 else 1
-            means[q, ahead] += row[0]
-            means[q, 1 - ahead] += row[1]
-            squares[q, ahead] += row[2]
-            squares[q, 1 - ahead] += row[3]
+        Returns
+        -------
+        probabilities : ndarray of shape (n_nodes, m, n_classes)
+        weights : ndarray of shape (n_nodes, m)
+            Of the nodes, without the labels of the point's block, if it has any.
+        effective : ndarray of shape (m,)
+            Part of the posterior that these weights are worth.
+        """
+        fields = self.counts[:, points] * self.class_weight
+        deficits = fields.max(axis=2, keepdims=True) - fields
+        deficits = np.repeat(deficits, np.diff(self.starts), axis=0)
+        deficits *= self.strengths[:, None, None]
+        probabilities = np.exp(-deficits)
+        totals = probabilities.sum(axis=2)
+        probabilities /= totals[..., None]
+        if self.own_labels.size == 0:
+            shape = totals.shape
+            return probabilities, np.broadcast_to(self.weights[:, None], shape), np.ones(shape[1])
+        own = self.own_labels[points].astype(np.int64)[None, :, None]
+        # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
+        log_factors = np.log(totals) + np.take_along_axis(deficits, own, axis=2)[..., 0]
+        blocks = self.blocks[first : last + 1]
+        log_factors = np.add.reduceat(log_factors, blocks[:-1] - blocks[0], axis=1)
+        reweighted = self.weights[:, None] * np.exp(log_factors - log_factors.max(axis=0))
+        reweighted /= reweighted.sum(axis=0)
+        has_weight = self.weights > 0.0
+        kish = np.sum(reweighted[has_weight] ** 2 / self.weights[has_weight, None], axis=0)
+        sizes = np.diff(blocks)
+        effective = np.repeat(np.minimum(1.0 / kish, 1.0), sizes)
+        return probabilities, np.repeat(reweighted, sizes, axis=1), effective
 
+    def _run(self, work: Callable[[slice, int, int], None], n_jobs: int | None) -> None:
+        """Call ``work(points, first, last)`` for the points of blocks from first to last - 1."""
 
-@kernel
-def _average_any(rule, first, last, means, squares, effective):
-    counts, starts, strengths, weights, scale, _, blocks = rule
-    n_classes = np.uint64(counts.shape[2])
-    deficits = np.empty(n_classes)
-    probabilities = np.empty(n_classes)
-    reweighted = weights.copy()
-    for b in range(first, last):
-        part = _leave_block_out(rule, b, deficits, probabilities, reweighted)
-        for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
-            effective[q] = part
-            for t in range(np.uint64(counts.shape[0])):
-                _fill_deficits(counts[t, q], scale, deficits)
-                for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                    _softmax(deficits, strengths[j], probabilities)
-                    for g in range(n_classes):
-                        part_of_class = reweighted[j] * probabilities[g]
-                        means[q, g] += part_of_class
-                        squares[q, g] += part_of_class * probabilities[g]
+        def run(first: int, last: int) -> None:
+            work(slice(self.blocks[first], self.blocks[last]), first, last)
 
-
-@kernel
-def _leave_block_out(rule, b, deficits, probabilities, reweighted):
-    """Fill in the weights of the nodes without the labels of a block, if it has any.
-
-    Returns the part of the posterior that these weights are worth.
-    """
-    counts, starts, strengths, weights, scale, own_labels, blocks = rule
-    if own_labels.size == 0:
-        return 1.0
-    reweighted[:] = 0.0
-    for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
-        for t in range(np.uint64(counts.shape[0])):
-            _fill_deficits(counts[t, q], scale, deficits)
-            for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                total = _softmax(deficits, strengths[j], probabilities)
-                # log 1 / p_j(y), which unlike 1 / p_j(y) never overflows.
-                reweighted[j] += math.log(total) + strengths[j] * deficits[own_labels[q]]
-    largest = reweighted.max()
-    size = 0.0
-    for j in range(np.uint64(weights.size)):
-        reweighted[j] = weights[j] * math.exp(reweighted[j] - largest)
-        size += reweighted[j]
-    kish = 0.0
-    for j in range(np.uint64(weights.size)):
-        reweighted[j] /= size
-        if weights[j] > 0.0:
-            kish += reweighted[j] * reweighted[j] / weights[j]
-    return min(1.0 / kish, 1.0)
-
-
-@kernel
-def _fill_deficits(counts, scale, deficits):
-    """Fill in how far each class is behind the leader."""
-    top = scale[0] * counts[0]
-    for g in range(np.uint64(counts.shape[0])):
-        deficits[g] = scale[g] * counts[g]
-        top = max(top, deficits[g])
-    for g in range(np.uint64(counts.shape[0])):
-        deficits[g] = top - deficits[g]
-
-
-@kernel
-def _softmax(deficits, strength, probabilities):
-    """Fill in the probabilities, and return the inverse of the leader's."""
-    total = 0.0
-    for g in range(np.uint64(deficits.shape[0])):
-        probabilities[g] = math.exp(-strength * deficits[g])
-        total += probabilities[g]
-    for g in range(np.uint64(deficits.shape[0])):
-        probabilities[g] /= total
-    return total
-
-
-@kernel
-def _cut_all(rule, tail, first, last, intervals):
-    counts, starts, strengths, weights, scale, _, blocks = rule
-    n_classes = np.uint64(counts.shape[2])
-    deficits = np.empty(n_classes)
-    probabilities = np.empty(n_classes)
-    values = np.empty((n_classes, np.uint64(strengths.size)))
-    reweighted = weights.copy()
-    for b in range(first, last):
-        _leave_block_out(rule, b, deficits, probabilities, reweighted)
-        for q in range(np.uint64(blocks[b]), np.uint64(blocks[b + 1])):
-            for t in range(np.uint64(counts.shape[0])):
-                _fill_deficits(counts[t, q], scale, deficits)
-                for j in range(np.uint64(starts[t]), np.uint64(starts[t + np.uint64(1)])):
-                    _softmax(deficits, strengths[j], probabilities)
-                    for g in range(n_classes):
-                        values[g, j] = probabilities[g]
-            # With two classes the second interval mirrors the first.
-            for g in range(1 if n_classes == 2 else n_classes):
-                ranked = np.argsort(values[g])
-                intervals[q, g, 0] = values[g, _cut_tail(ranked, reweighted, tail)]
-                intervals[q, g, 1] = values[g, _cut_tail(ranked[::-1], reweighted, tail)]
-
-
-@kernel
-def _cut_tail(ranked, weights, tail):
-    """Return the first of the ranked nodes up to which there is a tail's weight."""
-    total = 0.0
-    for j in ranked:
-        total += weights[j]
-        if total >= tail:
-            return j
-    return ranked[-1]
+        chunk = _NUMBERS_PER_CALL // max(1, len(self.weights) * len(self.class_weight))
+        run_in_threads(run, len(self.blocks) - 1, min(1024, max(1, chunk)), n_jobs)

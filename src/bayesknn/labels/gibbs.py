@@ -57,8 +57,8 @@ def gibbs_labels(
         not suffice where the chain is slow: compare runs from different ``initial`` labels.
     thin : int
         Sweeps from one draw to the next.
-    initial : array-like of shape (n,), optional
-        Labels to start from; drawn uniformly if not given.
+    initial : array-like of shape (n,) or int, optional
+        Labels to start from, or one class for all points; independent and uniform by default.
     advance : callable, optional
         Called with the number of sweeps done since the last call.
 

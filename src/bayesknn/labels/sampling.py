@@ -159,8 +159,9 @@ def sample_labels(
     n_warmup : int, optional
         Sweeps of a chain before its first draw: 500 for Gibbs, as in the paper, 200 for
         Swendsen-Wang.
-    initial : array-like of shape (n,), optional
-        Start one chain from these labels, in place of two from random and from equal labels.
+    initial : array-like of shape (n,) or int, optional
+        Start one chain from these labels, or from one class for all points, in place of two from
+        random and from equal labels.
     max_sweeps : int
         How far into the past perfect sampling goes before it gives up with
         :class:`~bayesknn.exceptions.CoalescenceError`.
@@ -228,7 +229,7 @@ def _run_chains(
     run = METHODS[method].run if model.fixed is None else fixed_labels
     starts = [initial]
     if initial is None and n_draws > 1:
-        starts = [None, np.zeros(model.n_points, np.int64)]
+        starts = [None, 0]
     options = {"n_warmup": n_warmup, "thin": thin}
     if run is swendsen_wang_labels and not return_info:
         # Chains are compared by who agrees with the nearest neighbour, which costs n a draw.
@@ -297,7 +298,7 @@ def draw_each(
         with suppress(CoalescenceError):
             how = {"label_sampler": "perfect", "n_sweeps": 0, "disagreement": 0.0}
             return draw("perfect", seeds[:n], None), how
-    draw("swendsen-wang", seeds[n:], None, np.zeros(model.n_points, np.int64))
+    draw("swendsen-wang", seeds[n:], None, 0)
     totals = np.array([model.agreement(*each) for each in zip(labels, k, strict=True)]) / k
     apart = difference_in_errors(totals[::2], totals[1::2]) if n >= 50 else np.nan
     if apart > TOO_FAR_APART:

@@ -400,7 +400,7 @@ def isolate(roots):
         roots[i] = np.uint32(i)
 
 
-@kernel
+@inline_kernel
 def _join(roots, sources, targets, n_bonds):
     """Join the ends of the bonds, which are roots themselves; both lists are overwritten."""
     # Measured: for fewer bonds another round over all points costs more than joining them singly.

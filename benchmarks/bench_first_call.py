@@ -66,7 +66,7 @@ print(json.dumps([fit, predict, sort]))
 """
 # Classifiers, with the largest allowed ratio of compilation time of a fit to that of the sort.
 _CLASSIFIERS = {
-    "BayesianKNeighborsClassifier(random_state=0)": 15.0,
+    "BayesianKNeighborsClassifier(random_state=0)": 8.0,
     "PooledNeighborsClassifier(random_state=0)": 8.0,
 }
 

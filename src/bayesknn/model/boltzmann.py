@@ -154,8 +154,11 @@ class BoltzmannModel:
         n_ranks = self.k_max if k is None else self.graph.check_k(k)
         checked = check_label_draws(labels, self.n_points, self.n_classes)
         # The edges of k are the first k ranks, so the others need not be looked at.
-        neighbors = self.graph.neighbors[:n_ranks]
-        totals = _add_up(neighbors, np.atleast_2d(checked), self.class_weight)
+        ends = [(r, r + 1) for r in range(n_ranks)] if k is None else [(0, n_ranks)]
+        neighbors, weight = self.graph.neighbors, self.class_weight
+        batch = np.atleast_2d(checked)
+        sums = [sum_agreement(neighbors, each, weight, *ranks) for each in batch for ranks in ends]
+        totals = np.cumsum(np.array(sums).reshape(len(batch), len(ends)), axis=1)
         if k is not None:
             totals = totals[:, -1]
         return totals if checked.ndim == 2 else totals[0]
@@ -361,14 +364,3 @@ def sum_agreement(neighbors, labels, class_weight, first, last):
             for g in range(class_weight.size):
                 total += class_weight[g] * counts[g]
     return total
-
-
-@kernel
-def _add_up(neighbors, batch, class_weight):
-    totals = np.empty((batch.shape[0], neighbors.shape[0]))
-    for d in range(batch.shape[0]):
-        total = 0.0
-        for rank in range(neighbors.shape[0]):
-            total += sum_agreement(neighbors, batch[d], class_weight, rank, rank + 1)
-            totals[d, rank] = total
-    return totals

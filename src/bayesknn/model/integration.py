@@ -78,9 +78,8 @@ def find_panels(
     edges = np.asarray(edges, dtype=np.float64)
     values = _evaluate(log_density, edges[:-1], edges[1:])
     while True:
-        heights, masses = _weigh(values, np.diff(edges))
-        rough = np.abs(heights @ _TAIL).sum(axis=1) * np.diff(edges) > _ROUGH * masses.sum()
-        rough &= np.diff(edges) > 1e-9 * edges[-1]
+        masses = _weigh(values, np.diff(edges))[1]
+        rough = find_rough(values, edges)
         # As many panels are enough for half a dozen jumps.
         if len(edges) > 128 or not rough.any():
             break
@@ -96,6 +95,14 @@ def find_panels(
         masses = np.insert(masses, at, masses[at] / 2)
         masses[at + 1] /= 2
     return edges
+
+
+def find_rough(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return which panels a density is too rough on, given its log at their nodes."""
+    widths = np.diff(edges)
+    heights, masses = _weigh(values.reshape(-1, N_NODES), widths)
+    rough = np.abs(heights @ _TAIL).sum(axis=1) * widths > _ROUGH * masses.sum()
+    return rough & (widths > 1e-9 * edges[-1])
 
 
 def make_equal(panels: Sequence[np.ndarray]) -> np.ndarray:

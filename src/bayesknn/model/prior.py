@@ -408,6 +408,11 @@ def draw_from_prior(
 
 
 def _find_mass_of(prior: Prior) -> dict[int, Mass]:
+    if isinstance(prior, UniformPrior):
+        height = float(prior.log_density(0.0, 1))
+        log_mass = height + float(np.log(prior.beta_max))
+        mass = Mass(0.0, prior.beta_max, np.empty(0), log_mass, height, is_flat=True)
+        return dict.fromkeys(range(1, prior.k_max + 1), mass)
     ends = getattr(prior, "ends", ())
     return find_mass(prior.log_density, prior.k_max, prior.beta_max, ends)
 

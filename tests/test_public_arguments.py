@@ -33,7 +33,7 @@ if util.find_spec("bayesknn.sureness"):
     FOLDERS += ("sureness",)
 # Values that functions return, a protocol and tables: nobody calls these with arguments of a user.
 RECORDS = {
-    "graph.Incidence", "graph.NeighborQuery", "model.EliminationPlan", "model.Prior",
+    "graph.Graph", "graph.Incidence", "graph.NeighborQuery", "model.EliminationPlan", "model.Prior",
     "labels.SampleInfo", "likelihood.LIKELIHOODS", "posterior.Diagnostics", "predictive.Summary",
     "CoalescenceError", "MixingWarning", "PhaseTransitionWarning", "__version__",
 }  # fmt: skip
@@ -42,6 +42,8 @@ SKIPPED = {
     "PseudoLikelihood.differentiate", "PseudoLikelihood.find_peak",
     # Called by the estimators, with what they have made.
     "Predictive.fit_calibrator", "Predictive.using",
+    # Called by likelihoods and predictions, with functions of theirs.
+    "NeighborGraph.map_counts",
     # Takes the prior of the fit and another, both made by as_prior.
     "GridPosterior.reweight",
     # Damaged and missing files have tests of their own, in tests/log_z and tests/posterior.

@@ -187,7 +187,10 @@ class ContributionsMixin(DocumentedMixin):
                 np.array(fill_in(each) if is_sparse(each) else each, dtype=object)
                 for each in (X, background)
             )
-        return occlude_columns(self.predict_proba, X, background, n_background)
+        # Of a classifier on Dask collections predictions are not computed yet.
+        return occlude_columns(
+            lambda rows: np.asarray(self.predict_proba(rows)), X, background, n_background
+        )
 
 
 class DecisionMixin(ContributionsMixin):
@@ -364,7 +367,7 @@ class DecisionMixin(ContributionsMixin):
         """
         check_is_fitted(self)
         table, names = name_actions(self.classes_, loss, actions)
-        decisions, expected = decide(self.predict_proba(X), table)
+        decisions, expected = decide(np.asarray(self.predict_proba(X)), table)
         return names[decisions], expected
 
     @by_blocks

@@ -64,7 +64,7 @@ from bayesknn.posterior.trees import add_predictive, restore_tree
 from bayesknn.predictive import PosteriorNodes, Predictive, draw_jointly, log_score
 from bayesknn.predictive.averages import RawPrediction
 from bayesknn.predictive.joint import counts_of_draws
-from bayesknn.sureness.calibration import Calibration, Calibrator
+from bayesknn.sureness.calibration import MOST_PAIRS, Calibration, Calibrator
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.counts import counts_of_probabilities
 from bayesknn.sureness.groups import find_scored, name_unscored
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """Training rows as intervals need them.
 
     Attributes
@@ -85,11 +85,14 @@ class _Rows(NamedTuple):
         Names or positions of the columns.
     copies : Copies or None
         Rows of equal values.
+    examined : ndarray or None
+        Rows of which ``columns`` holds the values, None if these are all.
     """
 
     columns: np.ndarray | None
     labels: list[str | int]
     copies: Copies | None
+    examined: np.ndarray | None = None
 
 
 class _Learned(NamedTuple):
@@ -326,7 +329,7 @@ class BayesianKNeighborsClassifier(
     _left_out: RawPrediction
     _interval_model: IntervalModel
     # For reweight; not kept in a copy or a file.
-    _known: _Rows
+    _known: Rows
     _seeds: np.random.SeedSequence
     _tree: xarray.DataTree | None
 
@@ -356,7 +359,7 @@ class BayesianKNeighborsClassifier(
             Itself.
         """
         schedule = self._check_settings()
-        classes, labels, groups = check_training(X, y, groups)
+        classes, labels, groups = self._check_training(X, y, groups)
         # Before any work: some routes are refused.
         inference, reason = choose_inference(self.likelihood, self.inference, len(labels))
         seeds = as_seed_sequence(self.random_state).spawn(2)
@@ -383,19 +386,18 @@ class BayesianKNeighborsClassifier(
                     verbose=self.verbose,
                 )
             with stage("leave-one-out"):
-                columns = [] if self._is_precomputed else read_columns(X)
-                labels_of_columns = [column.label for column in columns]
-                known = _Rows(as_codes(columns), labels_of_columns, _find_copies(model, labels))
+                known = self._describe_rows(X, model, labels)
                 learned = self._leave_out(route, target, known)
         # Last, so that a fitted classifier is still whole when its next fit is refused: from here
         # on nothing can fail but the names of the columns, which are looked at before any is kept.
-        check_column_names(self, X)
+        self._keep_names(X)
         self.classes_, self.graph_, self.class_weight_ = classes, graph, ratios
         self._labels = labels
         self._is_offset, self._is_calibrated = is_offset, bool(self.calibrate)
         self._params_of_fit = self.get_params(deep=False)
         self._known, self._seeds = known, seeds[1]
-        self._keep(route, prior, learned, reason=reason, training=fingerprint(X, labels))
+        about = {"reason": reason, "training": self._take_fingerprint(X, labels)}
+        self._keep(route, prior, learned, **about)
         for warning in name_unscored(classes, labels, groups):
             warnings.warn(warning, UserWarning, stacklevel=2)
         return self
@@ -650,8 +652,8 @@ class BayesianKNeighborsClassifier(
             return counts_of_draws(draws, len(self.classes_), level)
         weights = np.ones(len(self.classes_)) if self.class_weight_ is None else self.class_weight_
         return counts_of_probabilities(
-            self.predict_proba(X),
-            self.loo_proba_,
+            np.asarray(self.predict_proba(X)),
+            np.asarray(self.loo_proba_),
             self._labels,
             level,
             weights[self._labels] * self._score_weights,
@@ -768,6 +770,23 @@ class BayesianKNeighborsClassifier(
             check_count(self.n_warmup, "n_warmup", 0),
         )
 
+    _check_training = staticmethod(check_training)
+    _keep_names = check_column_names
+    _take_fingerprint = staticmethod(fingerprint)
+
+    def _describe_rows(self, X: Any, model: BoltzmannModel, labels: np.ndarray) -> Rows:
+        """Return what intervals need of the training rows."""
+        columns = [] if self._is_precomputed else read_columns(X)
+        labels_of_columns = [column.label for column in columns]
+        return Rows(as_codes(columns), labels_of_columns, self._find_copies(model, labels))
+
+    def _find_copies(self, model: BoltzmannModel, labels: np.ndarray) -> Copies | None:
+        """Return the training rows of equal values, if there are any and values are known."""
+        points = None if model.graph.index is None else model.graph.index.points
+        if points is None:
+            return None
+        return Copies.from_rows(points, labels, model.weights[labels], model.n_classes)
+
     def _find_graph(self, X: Any, labels: np.ndarray, groups: np.ndarray | None) -> NeighborGraph:
         """Find the neighbours up to K."""
         graph = X if self._is_precomputed else None
@@ -802,7 +821,7 @@ class BayesianKNeighborsClassifier(
             verbose=self.verbose,
         )
 
-    def _leave_out(self, route: FittedPosterior, target: Target, rows: _Rows) -> _Learned:
+    def _leave_out(self, route: FittedPosterior, target: Target, rows: Rows) -> _Learned:
         """Predict every training row without its label, and learn from it."""
         if route.grid is None:
             nodes = PosteriorNodes.from_draws(route.beta, route.k)
@@ -811,7 +830,11 @@ class BayesianKNeighborsClassifier(
         _, model, labels, _ = target
         predictive = self._make_predictive(*target[:3], nodes)
         left_out, effective = predictive.leave_one_out()
-        groups, both = model.graph.groups, predictive.direction == "both"
+        graph, both = model.graph, predictive.direction == "both"
+        groups = graph.groups
+        near = graph.get_neighbors(
+            graph.k_max if groups is not None else min(MOST_PAIRS, graph.k_max)
+        )
         weights = model.weights[labels]
         scored = weights * find_scored(labels, groups)
         calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, scored)
@@ -821,12 +844,13 @@ class BayesianKNeighborsClassifier(
             pairs=calibrator.find_pairs(
                 left_out,
                 labels,
-                model.graph.neighbors,
+                near,
                 nodes.k_mean,
                 model.weights,
                 both,
                 groups,
-                model.graph.incidence if both and groups is not None else None,
+                graph.incidence if both and groups is not None else None,
+                graph.get_neighbors(graph.k_max, rows.examined),
             ),
             n_votes=nodes.k_mean,
             columns=rows.columns,
@@ -847,8 +871,9 @@ class BayesianKNeighborsClassifier(
         self._draws, self._tree = route.draws, None
         self._predictive, self._left_out = predictive, left_out
         self._interval_model = interval_model
-        self.loo_proba_ = self._adjust(left_out)
-        self.loo_log_score_ = log_score(self.loo_proba_, self._labels, self._score_weights)
+        left_out_proba = self._adjust(left_out)
+        self.loo_proba_ = left_out_proba
+        self.loo_log_score_ = log_score(left_out_proba, self._labels, self._score_weights)
         self.k_values_ = np.arange(1, prior.k_max + 1)
         self.k_probabilities_, self.k_probabilities_error_ = route.k_marginal(prior.k_max)
         self.beta_mean_, self.beta_sd_ = route.beta_moments()
@@ -895,7 +920,7 @@ class BayesianKNeighborsClassifier(
             nodes = replace(nodes)
             self._predictive = self._make_predictive(likelihood, model, self._labels, nodes)
             _check_sizes(self)
-            copies = _find_copies(model, self._labels)
+            copies = self._find_copies(model, self._labels)
             if copies is not None:
                 within = self._interval_model.correlation.within
                 weights = model.weights[self._labels]
@@ -938,14 +963,6 @@ def _check_sizes(clf: Any) -> None:
             raise ValueError(f"the saved model was changed: {name} must be {shape} numbers")
     if not np.all((draws["beta"] >= 0) & (draws["beta"] < np.inf)):
         raise ValueError("the saved model was changed: beta must be finite and at least 0")
-
-
-def _find_copies(model: BoltzmannModel, labels: np.ndarray) -> Copies | None:
-    """Return the training rows of equal values, if there are any and values are known."""
-    points = None if model.graph.index is None else model.graph.index.points
-    if points is None:
-        return None
-    return Copies.from_rows(points, labels, model.weights[labels], model.n_classes)
 
 
 def _check_leave_one_out(

@@ -125,12 +125,9 @@ NEW = np.array([[0.0, 0.5], [5.0, 5.0]])
 def test_the_numbers_of_ripley_by_the_old_leave_one_out(pseudo):
     """The formulas, from probabilities that have seen the labels."""
     predictive = pseudo._predictive
-    seen = np.concatenate(
-        [
-            predictive._rule.predict(c, rows)[0].probabilities
-            for rows, _, c in predictive._count_training()
-        ]
-    )
+    walk = predictive.graph.iterate_counts(predictive.labels, 2, predictive._rule.k_values)
+    counts = np.stack([each.copy() for _, each in walk])
+    seen = predictive._rule.predict(counts, np.zeros(250))[0].probabilities
     sure = interval_model_of(pseudo, pseudo._left_out._replace(probabilities=seen), RIPLEY.X_train)
     calibrator = sure.calibrator
     assert np.allclose(calibrator.calibration, (0.801, 0.439), atol=6e-4)

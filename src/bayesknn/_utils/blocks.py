@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -53,6 +53,19 @@ def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], like: np.ndarray)
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
+class Answered(NamedTuple):
+    """A block of new points, and what a graph over blocks answered about them.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, p)
+    answer : NeighborQuery
+    """
+
+    points: np.ndarray
+    answer: Any
+
+
 def by_blocks[**P, R](method: Callable[P, R]) -> Callable[P, R]:
     """Let a method that predicts take Dask collections: each block is predicted by itself.
 
@@ -63,15 +76,21 @@ def by_blocks[**P, R](method: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(method)
     def predict(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_dask(X):
+        # A classifier whose training points lie in blocks searches them for each block of X.
+        search = getattr(self, "_search_blocks", lambda X: None)(X)
+        if search is None and not is_dask(X):
             return whole(self, X, *args, **kwargs)
         dask = import_dask("predicting a Dask collection")
+        if search is None:
+            model = dask.delayed(self, traverse=False)
+            search = X, model, as_blocks(X), self, _make_row(self, X)
+        X, model, parts, example, row = search
         # On a made-up row: shapes, and what is wrong with the arguments, are known at once.
-        like = np.asarray(whole(self, _make_row(self, X), *args, **kwargs))
-        model = dask.delayed(self, traverse=False)
+        like = np.asarray(whole(example, row, *args, **kwargs))
         call = dask.delayed(_call, pure=False)
-        blocks = enumerate(as_blocks(X))
-        parts = [call(model, predict.__name__, b, part, args, kwargs) for b, part in blocks]
+        parts = [
+            call(model, predict.__name__, b, part, args, kwargs) for b, part in enumerate(parts)
+        ]
         return stack_blocks(parts, block_sizes(X), like)
 
     return cast("Callable[P, R]", predict)
@@ -81,6 +100,8 @@ def _call(
     model: Any, name: str, b: int, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> np.ndarray:
     try:
+        if isinstance(block, Answered):
+            model, block = model.open(block.answer), block.points
         return getattr(model, name)(block, *args, **kwargs)
     except ValueError as error:
         raise ValueError(f"in block {b}: {error}") from None

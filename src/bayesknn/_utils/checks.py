@@ -425,7 +425,9 @@ def as_codes(columns: list[Column]) -> np.ndarray | None:
     return np.where(missing, totals / np.maximum((~missing).sum(axis=0), 1), codes)
 
 
-def check_labels(y: Any, n_points: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def check_labels(
+    y: Any, n_points: int | None = None, least: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and each point's class number.
 
     Parameters
@@ -434,6 +436,8 @@ def check_labels(y: Any, n_points: int | None = None) -> tuple[np.ndarray, np.nd
         Labels: strings, integers, truth values, or floats that are whole numbers.
     n_points : int, optional
         How many labels there must be.
+    least : int
+        How many classes there must be.
 
     Returns
     -------
@@ -478,7 +482,7 @@ def check_labels(y: Any, n_points: int | None = None) -> tuple[np.ndarray, np.nd
         raise ValueError(
             f"y mixes labels of types {', '.join(kinds)}; use one type, for instance strings"
         ) from None
-    if len(classes) == 1:
+    if len(classes) < least:
         raise ValueError(
             f"y holds only one class, {classes.tolist()[0]!r}; classification needs at least two"
         )

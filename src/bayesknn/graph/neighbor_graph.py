@@ -20,12 +20,13 @@ from bayesknn._utils.checks import (
     check_count,
     check_groups,
     check_indices,
-    check_k,
     check_label_vector,
     count_rows,
     is_sparse,
 )
 from bayesknn._utils.jit import kernel
+from bayesknn._utils.progress import progress
+from bayesknn.graph.base import Graph, Summarise, map_parts
 from bayesknn.graph.metrics import Metric, make_metric
 from bayesknn.graph.precomputed import warn_of_missing
 from bayesknn.graph.queries import DIRECTIONS, NeighborQuery, check_k_values
@@ -63,7 +64,7 @@ class Incidence(NamedTuple):
     in_degree: np.ndarray
 
 
-class NeighborGraph:
+class NeighborGraph(Graph):
     """Every point's neighbours, sorted once up to ``k_max``.
 
     Build one with :meth:`from_points`, or with :meth:`from_neighbors` from given lists.
@@ -213,12 +214,12 @@ class NeighborGraph:
         return cls(*_check_lists(neighbors, distances))
 
     @property
-    def metric(self) -> Metric | None:
+    def metric(self) -> Metric | None:  # type: ignore[override]
         """The metric, fitted to the training points; None for a graph given by its lists."""
         return None if self.index is None else self.index.metric
 
     @property
-    def groups(self) -> np.ndarray | None:
+    def groups(self) -> np.ndarray | None:  # type: ignore[override]
         """Group numbers of the rows, (n,), None without groups."""
         return None if self.index is None else self.index.groups
 
@@ -233,18 +234,66 @@ class NeighborGraph:
         return None if self.index is None else self.index.recall
 
     @property
-    def n_points(self) -> int:
+    def n_points(self) -> int:  # type: ignore[override]
         """Number of training points, n."""
         return self.neighbors.shape[1]
 
     @property
-    def k_max(self) -> int:
+    def k_max(self) -> int:  # type: ignore[override]
         """Largest k the graph serves."""
         return self.neighbors.shape[0]
 
-    def check_k(self, k: int) -> int:
-        """Return k as an int; raise ValueError unless this graph has so many neighbours."""
-        return check_k(k, self.k_max, "this graph")
+    @property
+    def identity(self) -> np.ndarray:
+        """The lists themselves."""
+        return self.neighbors
+
+    def up_to(self, k: int) -> NeighborGraph:
+        """Return the graph of at most k neighbours, so that nothing searches further."""
+        k = self.check_k(k)
+        distances = None if self.distances is None else self.distances[:k]
+        return NeighborGraph(self.neighbors[:k], distances, self.index)
+
+    def gather(self) -> NeighborGraph:
+        """Return itself."""
+        return self
+
+    def get_neighbors(self, k: int, rows: Any = None) -> np.ndarray:
+        """Return the k nearest of all points, or of some, of shape (k, n_rows)."""
+        lists = self.neighbors[: self.check_k(k)]
+        return lists if rows is None else lists[:, check_indices(rows, "rows", self.n_points - 1)]
+
+    def get_distances(self, k: int) -> np.ndarray:
+        """Return the distance of every point to its k-th neighbour, (n,); 0 if not known."""
+        k = self.check_k(k)
+        return np.zeros(self.n_points) if self.distances is None else self.distances[k - 1]
+
+    def map_counts(
+        self,
+        summarise: Summarise,
+        labels: np.ndarray,
+        n_classes: int,
+        k_values: Any = None,
+        direction: str = "both",
+        max_rows: int | None = None,
+        verbose: int = 0,
+        words: str = "Counting classes",
+    ) -> list[tuple[np.ndarray, Any]]:
+        """Return what a function makes of the class counts around parts of the training points.
+
+        See :meth:`Graph.map_counts`.
+        """
+
+        def walk() -> Iterator[np.ndarray]:
+            pairs = self.iterate_counts(labels, n_classes, k_values, direction)
+            return (counts for _, counts in pairs)
+
+        values = []
+        with progress(words, total=self.n_points, verbose=verbose) as advance:
+            for part in map_parts(summarise, walk, labels, self.groups, max_rows):
+                values.append(part)
+                advance(len(part[0]))
+        return values
 
     def up_to(self, k: int) -> NeighborGraph:
         """Return the graph of the k nearest neighbours: a prefix of the lists, not a copy.

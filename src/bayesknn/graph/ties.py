@@ -36,22 +36,27 @@ class TieOrder(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def order_ties(n: int, first: int = 0) -> TieOrder:
-    """Sort the rows 0..n-1 by their keys.
+def order_ties(n: int) -> TieOrder:
+    """Sort the rows 0..n-1, n below 2**32, by their keys."""
+    return order_some_ties(np.arange(n))
 
-    Parameters
-    ----------
-    n : int
-        Below 2**32.
-    first : int
-        Number of the first row where these are a block of more: the order is that of the whole.
+
+def order_some_ties(rows: np.ndarray) -> TieOrder:
+    """Sort some rows of a table by their keys: the order is that of the whole table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesknn.graph.ties import order_some_ties, order_ties
+    >>> whole, some = order_ties(10), np.array([2, 5, 9])
+    >>> bool((some[order_some_ties(some).rows] == whole.rows[np.isin(whole.rows, some)]).all())
+    True
     """
-    keys = key_of_rows(np.arange(first, first + n))
-    rows = np.argsort(keys).astype(np.uint32)
-    ranks = np.empty(n, np.uint32)
-    ranks[rows] = np.arange(n, dtype=np.uint32)
-    rows.flags.writeable = ranks.flags.writeable = False
-    return TieOrder(rows, ranks)
+    order = np.argsort(key_of_rows(rows)).astype(np.uint32)
+    ranks = np.empty(len(rows), np.uint32)
+    ranks[order] = np.arange(len(rows), dtype=np.uint32)
+    order.flags.writeable = ranks.flags.writeable = False
+    return TieOrder(order, ranks)
 
 
 def key_of_rows(rows: np.ndarray) -> np.ndarray:

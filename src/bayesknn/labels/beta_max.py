@@ -25,6 +25,7 @@ start from one class.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +110,9 @@ def find_beta_max(
     if k_values is not None:
         k_values = check_k_values(k_values, model.k_max)
     rows = choose_rows(model.n_points, random_state)
-    if rows is not None:
+    if rows is None:
+        model = replace(model, graph=model.graph.gather())
+    else:
         k_max = min(model.k_max, ENOUGH_NEIGHBORS) if k_values is None else max(k_values)
         some = model.graph.take(rows, k_max) if k_max <= model.graph.most_among(rows) else None
         if some is not None:

@@ -288,21 +288,6 @@ class HolmesAdamsLikelihood(ConditionalProduct):
     beta_scale: float = 2.0
 
 
-class SummedProduct(ConditionalProduct):
-    """The pseudo-likelihood, or that of Holmes and Adams, from tables of every k.
-
-    Parameters
-    ----------
-    deficits : list of Deficits
-        Entry k - 1 belongs to k; of all points together.
-    n_points, n_classes : int
-    """
-
-    def __init__(self, deficits: list[Deficits], n_points: int, n_classes: int):
-        self._deficits, self.k_max = deficits, len(deficits)
-        self.n_points, self.n_classes, self.class_weight = n_points, n_classes, None
-
-
 @kernel
 def _differentiate(deficits, strength):
     """Return the log product, its derivative in beta / k, and minus the second derivative."""

@@ -18,6 +18,7 @@ The counts of k + 1 are those of k and one rank more, so one walk over the graph
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,9 +65,17 @@ def tabulate_deficits(model: BoltzmannModel, labels: np.ndarray, direction: str)
     -------
     list of Deficits
     """
-    walk = model.graph.iterate_counts(labels, model.n_classes, direction=direction)
     weights = None if model.class_weight is None else model.weights
-    return list(count_deficits((counts for _, counts in walk), labels, model.n_classes, weights))
+    summarise = partial(_tabulate_part, model.n_classes, weights)
+    parts = model.graph.map_counts(summarise, labels, model.n_classes, direction=direction)
+    tables = [table for _, table in parts]
+    return tables[0] if len(tables) == 1 else [add_deficits(at_k) for at_k in zip(*tables)]  # noqa: B905
+
+
+def _tabulate_part(
+    n_classes: int, weights: np.ndarray | None, walk: Any, labels: np.ndarray, *_: Any
+) -> list[Deficits]:
+    return list(count_deficits(walk, labels, n_classes, weights))
 
 
 def count_deficits(
@@ -110,24 +119,26 @@ def count_deficits(
 
 
 def add_deficits(parts: Sequence[Deficits]) -> Deficits:
-    """Put the deficits of disjoint sets of points, at one k and without weights, together.
+    """Put the deficits of disjoint sets of points at one k together.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesknn.likelihood.deficits import Deficits, add_deficits
-    >>> one = Deficits(np.array([[1], [3]], np.uint16), np.array([5, 2], np.uint32), 4.0, None)
+    >>> one = Deficits(np.array([[1], [3]], np.uint16), np.array([5, 2], np.uint32), 4.0, 3)
     >>> both = add_deficits([one, one])
     >>> both.rows.ravel().tolist(), both.multiplicity.tolist(), both.shortfall
     ([1, 3], [10, 4], 8.0)
     """
+    weighted = parts[0].largest is None
+    kind = np.float64 if weighted else np.uint32
     rows, at = np.unique(
-        np.concatenate([part.rows.astype(np.uint32) for part in parts]), axis=0, return_inverse=True
+        np.concatenate([part.rows.astype(kind) for part in parts]), axis=0, return_inverse=True
     )
     multiplicity = np.zeros(len(rows), np.uint32)
     np.add.at(multiplicity, at.ravel(), np.concatenate([part.multiplicity for part in parts]))
     shortfall = sum(part.shortfall for part in parts)
-    return _lay_out(rows, multiplicity, shortfall, rows.max(), weighted=False)
+    return _lay_out(rows, multiplicity, shortfall, rows.max(), weighted)
 
 
 def _lay_out(rows: Any, multiplicity: Any, shortfall: float, largest: Any, weighted: bool) -> Any:

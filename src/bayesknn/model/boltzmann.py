@@ -29,7 +29,7 @@ from bayesknn._utils.checks import (
     show,
 )
 from bayesknn._utils.jit import kernel
-from bayesknn.graph import NeighborGraph
+from bayesknn.graph import Graph, NeighborGraph
 
 FREE = -1
 
@@ -41,6 +41,7 @@ class BoltzmannModel:
     Parameters
     ----------
     graph : NeighborGraph
+        Another :class:`~bayesknn.graph.Graph` serves the two products of conditionals.
     n_classes : int
         At least 2.
     class_weight : array-like of shape (n_classes,), optional
@@ -69,7 +70,7 @@ class BoltzmannModel:
     fixed: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.graph, NeighborGraph):
+        if not isinstance(self.graph, Graph):
             raise ValueError(f"graph must be a NeighborGraph, got {show(self.graph)}")
         n_classes = check_count(self.n_classes, "n_classes", 2)
         object.__setattr__(self, "n_classes", n_classes)
@@ -125,7 +126,7 @@ class BoltzmannModel:
     def fingerprint(self) -> str:
         """A short text that stands for the values of the model."""
         return fingerprint(
-            self.graph.neighbors, self.n_classes, self.weights, self.is_free,
+            self.graph.identity, self.n_classes, self.weights, self.is_free,
             np.empty(0) if self.fixed is None else self.fixed,
         )  # fmt: skip
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from bayesknn._utils.checks import check_choice, check_count, check_level, count_rows
 from bayesknn._utils.progress import progress
-from bayesknn.graph import NeighborGraph
 from bayesknn.graph.queries import DIRECTIONS
 from bayesknn.model import BoltzmannModel, as_model
 from bayesknn.predictive.averages import (
@@ -196,10 +196,9 @@ class Predictive:
         self.nodes = nodes
         self.n_jobs = n_jobs
         self.verbose = verbose
-        graph = model.graph
-        # Up to the largest k alone, so that nothing searches further.
-        self.graph: NeighborGraph = graph.up_to(int(nodes.k[-1]))
-        largest = 1 if graph.groups is None else int(np.bincount(graph.groups).max())
+        self.graph: Any = model.graph.up_to(int(nodes.k[-1]))
+        groups = self.graph.groups
+        largest = 1 if groups is None else int(np.bincount(groups).max())
         self._rule = PredictiveRule(nodes, self.class_weight, largest)
 
     def using(self, n_jobs: int | None, verbose: int) -> Predictive:
@@ -281,21 +280,23 @@ class Predictive:
         """
         if level is not None:
             level = check_level(level)
-        distances = np.zeros(self.graph.n_points)
-        if self.graph.distances is not None:
-            distances = self.graph.distances[self._rule.rank - 1]
-        described = [
-            self._rule.predict(
-                counts, distances[rows], self.labels[rows], level, self.n_jobs, blocks
-            )
-            for rows, blocks, counts in self._count_training()
-        ]
-        parts, effective = zip(*described, strict=True)
-        joined, effective = join_predictions(parts), np.concatenate(effective)
-        if self.graph.groups is None:
-            return joined, effective
-        back = np.argsort(np.argsort(self.graph.groups, kind="stable"))
-        return take_rows(joined, back), effective[back]
+        ks = self._rule.k_values
+        parts = self.graph.map_counts(
+            partial(_predict_part, self._rule, level, self.n_jobs),
+            self.labels,
+            self.n_classes,
+            ks,
+            self.direction,
+            max(_LOO_BLOCK_BYTES // (4 * ks.size * self.n_classes), 64),
+            self.verbose,
+            "Leaving one out",
+        )
+        order = np.concatenate([rows for rows, _ in parts])
+        described, effective = zip(*(value for _, value in parts), strict=True)
+        back = np.argsort(order)
+        joined = take_rows(join_predictions(described), back)
+        distances = self.graph.get_distances(self._rule.rank)
+        return joined._replace(distances=distances), np.concatenate(effective)[back]
 
     @property
     def _row_weight(self) -> np.ndarray:
@@ -350,25 +351,15 @@ class Predictive:
                 yield counts, query.distances[self._rule.rank - 1].copy()
                 advance(query.n_queries)
 
-    def _count_training(self) -> Iterator[tuple[np.ndarray, np.ndarray | None, np.ndarray]]:
-        """Yield some training points, where groups of them begin, and their class counts.
 
-        Points come group by group, and groups are not divided; without groups they come in their
-        own order, and there are none.
-        """
-        ks, n, groups = self._rule.k_values, self.graph.n_points, self.graph.groups
-        size = max(_LOO_BLOCK_BYTES // (4 * ks.size * self.n_classes), 64)
-        order, ends = np.arange(n), np.arange(n + 1)
-        if groups is not None:
-            order = np.argsort(groups, kind="stable")
-            ends = np.append(0, np.cumsum(np.bincount(groups)))
-        with progress("Leaving one out", total=n, verbose=self.verbose) as advance:
-            first = 0
-            while first < len(ends) - 1:
-                last = max(first + 1, np.searchsorted(ends, ends[first] + size, "right") - 1)
-                walk = self.graph.iterate_counts(self.labels, self.n_classes, ks, self.direction)
-                rows = order[ends[first] : ends[last]]
-                blocks = None if groups is None else ends[first : last + 1] - ends[first]
-                yield rows, blocks, np.stack([counts[rows] for _, counts in walk])
-                advance(len(rows))
-                first = last
+def _predict_part(
+    rule: PredictiveRule,
+    level: float | None,
+    n_jobs: int | None,
+    walk: Iterator[np.ndarray],
+    labels: np.ndarray,
+    starts: np.ndarray | None,
+) -> tuple[RawPrediction, np.ndarray]:
+    """Predict some training points, each left out; their distances are filled in afterwards."""
+    counts = np.stack([each.copy() for each in walk])
+    return rule.predict(counts, np.zeros(len(labels)), labels, level, n_jobs, starts)

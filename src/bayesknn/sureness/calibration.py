@@ -35,6 +35,10 @@ from bayesknn.predictive.averages import RawPrediction
 from bayesknn.sureness.conditional_logit import fit_conditional_logit
 from bayesknn.sureness.residuals import Pairs
 
+# Nearest rows that each row is paired with, at most. More cost time and memory, fewer make the
+# estimate of the correlation less certain.
+MOST_PAIRS = 15
+
 
 class Calibration(NamedTuple):
     """Exponents by which probabilities and local proportions are combined.
@@ -240,6 +244,7 @@ class Calibrator:
         reverse: bool,
         groups: np.ndarray | None = None,
         incidence: Incidence | None = None,
+        voters: np.ndarray | None = None,
     ) -> Pairs:
         """Pair the training rows with their nearest, whose votes can be taken out.
 
@@ -248,7 +253,7 @@ class Calibrator:
         left_out : RawPrediction
         labels : ndarray of shape (n,)
         neighbors : ndarray of shape (k_max, n)
-            Neighbours by rank.
+            Neighbours by rank; with ``voters`` and without groups the first ``MOST_PAIRS`` will do.
         n_votes : float
             Mean number of neighbours that vote.
         class_weight : ndarray of shape (n_classes,)
@@ -259,6 +264,8 @@ class Calibrator:
             Group numbers of the rows: the votes of the whole group of a row are taken out.
         incidence : Incidence, optional
             Edges in both directions, where there are groups and a neighbour votes in both.
+        voters : ndarray of shape (k_max, n_rows), optional
+            Neighbours by rank of the rows on which columns are examined.
 
         Returns
         -------
@@ -282,8 +289,10 @@ class Calibrator:
             less = vote.sum(axis=1, keepdims=True) / n_classes
             return self._pool(log_loo[i] - (vote - less), left_out.votes[i] - vote, z[i])
 
-        n_ranks = min(int(np.clip(int(n_votes / 5), 3, 15)), len(by_rank), len(neighbors))
-        return Pairs(neighbors[:n_ranks], predict_without_pair, voters=neighbors[:n_voters])
+        n_ranks = int(np.clip(int(n_votes / 5), 3, MOST_PAIRS))
+        n_ranks = min(n_ranks, len(by_rank), len(neighbors))
+        voters = neighbors if voters is None else voters
+        return Pairs(neighbors[:n_ranks], predict_without_pair, voters=voters[:n_voters])
 
     def _pool(self, log_probabilities: np.ndarray, votes: np.ndarray, z: np.ndarray) -> np.ndarray:
         share = local_share(np.maximum(votes, 0.0), _effective_number(self.votes_by_rank))

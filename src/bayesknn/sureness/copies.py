@@ -29,6 +29,8 @@ class Copies(NamedTuple):
     within : float
         Correlation of the labels of one group, by which its copies count less than as many others:
         the products of their weights enter ``squares``, each times the correlation.
+    rows : ndarray of shape (n,) or None
+        Which training rows these are, rising, if they are a sample: the others have no copies.
     """
 
     values: np.ndarray
@@ -37,6 +39,7 @@ class Copies(NamedTuple):
     place: np.ndarray
     groups: np.ndarray | None = None
     within: float = 0.0
+    rows: np.ndarray | None = None
 
     @classmethod
     def from_rows(
@@ -81,6 +84,11 @@ class Copies(NamedTuple):
     def count_others(self, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Count the copies of each training row, (n, n_classes), without itself or its group."""
         n_classes = self.totals.shape[1]
+        if self.rows is not None:
+            counts = np.zeros((len(labels), n_classes))
+            some = self._replace(rows=None)
+            counts[self.rows] = some.count_others(labels[self.rows], weight[self.rows])
+            return counts
         cell = np.arange(len(labels))
         if self.groups is not None:
             cell = np.unique(

@@ -72,6 +72,7 @@ class Pairs(NamedTuple):
         neighbour of i at that rank or i that of j.
     voters : ndarray of shape (n_voters, n) or None
         Rows whose labels have a part in each row's probabilities: no pair with it along a column.
+        Of more than ``MAX_ROWS`` rows those of :func:`examined_rows` are enough.
     folds : ndarray of shape (n,) or None
         Rows of different folds are no pair along a column.
     nearest : ndarray of shape (n_nearest, n) or None
@@ -151,7 +152,8 @@ def correlate_residuals(
     n_votes : float
         Mean number of neighbours that vote.
     columns : ndarray of shape (n, p) or None
-        Feature values, along which pairs are formed too; category codes are values.
+        Feature values, along which pairs are formed too; category codes are values. Of more than
+        ``MAX_ROWS`` rows those of :func:`examined_rows` are enough.
     weights : ndarray of shape (n,)
         A pair counts the product of the weights of its rows.
     groups : ndarray of shape (n,) or None
@@ -289,13 +291,15 @@ def find_misfit(
     >>> find_misfit(even, labels, x, np.ones(200)).column
     1
     """
-    n, p = columns.shape
-    # Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
-    rows = np.random.default_rng(0).permutation(n)[:MAX_ROWS]
+    n, p = len(labels), columns.shape[1]
+    rows = examined_rows(n)
+    values = columns[rows] if len(columns) == n else columns
     truth, variances = np.eye(probabilities.shape[1])[labels], _variances(probabilities)
     residuals = truth - probabilities
     voters, folds = (None, None) if pairs is None else (pairs.voters, pairs.folds)
     folds = np.zeros(n, np.int64) if folds is None else folds
+    if voters is not None and voters.shape[1] == n:
+        voters = voters[:, rows]
     # Nearly every group has a voter: their votes are taken out instead.
     without = None
     if groups is not None and voters is not None and pairs is not None:
@@ -305,12 +309,13 @@ def find_misfit(
     sums, errors, largest = (np.zeros(len(_GAPS)) for _ in range(3))
     column, ratio = None, 1.0
     for c in range(p):
-        order = rows[np.lexsort((columns[rows, c], folds[rows]))]
+        places = np.lexsort((values[:, c], folds[rows]))
+        order = rows[places]
         is_voter = np.zeros((max(_GAPS), len(rows)), np.bool_)
         if voters is not None:
             position = np.full(n, -1)
             position[order] = np.arange(len(rows))
-            _mark_voters(voters, order, position, is_voter)
+            _mark_voters(voters, places, position, is_voter)
         gaps = np.arange(1, min(max(_GAPS), len(rows) - 1) + 1)
         i = np.concatenate([order[:-gap] for gap in gaps])
         j = np.concatenate([order[gap:] for gap in gaps])
@@ -345,17 +350,25 @@ def find_misfit(
     return Misfit(column, float((sums + errors).max()))
 
 
+def examined_rows(n: int) -> np.ndarray:
+    """Return the rows, of n, on which columns are examined: all, or a sample of ``MAX_ROWS``.
+
+    Equal values come in an order that owes nothing to the labels: a file may be sorted by them.
+    """
+    return np.random.default_rng(0).permutation(n)[:MAX_ROWS]
+
+
 @kernel
-def _mark_voters(voters, order, position, is_voter):
+def _mark_voters(voters, places, position, is_voter):
     """Mark pairs of a row and its voter, by their gap and the position of the first of the two."""
     for r in range(voters.shape[0]):
-        for i in order:
-            at = position[voters[r, i]]
-            gap = at - position[i]
+        for own in range(places.size):
+            at = position[voters[r, places[own]]]
+            gap = at - own
             if at < 0:
                 continue
             if 0 < gap <= is_voter.shape[0]:
-                is_voter[gap - 1, position[i]] = True
+                is_voter[gap - 1, own] = True
             elif 0 < -gap <= is_voter.shape[0]:
                 is_voter[-gap - 1, at] = True
 

@@ -5,6 +5,30 @@ come from the metric's one formula: exact back ends give the same lists to the b
 """
 
 from bayesknn.graph.search.back_ends import build_index
+from bayesknn.graph.search.kd_tree import (
+    LEAF,
+    KDTree,
+    Queries,
+    TreeRadii,
+    arrange_queries,
+    build_tree,
+    measure_radii,
+    nearest_in_tree,
+    reverse_in_tree,
+)
 from bayesknn.graph.search.search_index import Recall, SearchIndex
 
-__all__ = ["Recall", "SearchIndex", "build_index"]
+__all__ = [
+    "LEAF",
+    "KDTree",
+    "Queries",
+    "Recall",
+    "SearchIndex",
+    "TreeRadii",
+    "arrange_queries",
+    "build_index",
+    "build_tree",
+    "measure_radii",
+    "nearest_in_tree",
+    "reverse_in_tree",
+]

@@ -31,7 +31,8 @@ from bayesknn.graph.ties import (
     sort_pairs,
 )
 
-_LEAF = 64
+# Points of a leaf.
+LEAF = 64
 # Distances are compared after the square root, which may send neighbouring squares to one value:
 # those above a square by at most this factor must still be looked at.
 _SAME_ROOT = 1.0 + 2.0**-50
@@ -130,7 +131,7 @@ def arrange_queries(points: np.ndarray) -> Queries:
 def measure_radii(tree: KDTree, distances: np.ndarray) -> TreeRadii:
     """Arrange the distances of a tree's points to their neighbours, of shape (n_k, n)."""
     lists = np.ascontiguousarray(distances.T[tree.order])
-    squares = np.full((len(tree.blocks), _LEAF), -1.0)
+    squares = np.full((len(tree.blocks), LEAF), -1.0)
     squares.ravel()[: len(lists)] = lists[:, -1] * lists[:, -1] * _SAME_ROOT
     return TreeRadii(lists, squares)
 
@@ -188,10 +189,10 @@ def nearest_in_tree(
         own = np.arange(m, dtype=np.uint32) if groups is None else groups[tree.order]
 
     def search(start: Any, stop: Any) -> None:
-        blocks = start // _LEAF, -(-stop // _LEAF)
+        blocks = start // LEAF, -(-stop // LEAF)
         _search(tree, asked, own, limits, *blocks, neighbors, distances)
 
-    run_in_threads(search, m, 16 * _LEAF, n_jobs, advance)
+    run_in_threads(search, m, 16 * LEAF, n_jobs, advance)
     return neighbors, distances
 
 
@@ -260,7 +261,7 @@ class TreeSearch(SearchIndex):
 def _arrange(points):
     """Return the points' order in a tree over them, and their blocks; they come in tie order."""
     n, p = points.shape
-    n_blocks = (n + _LEAF - 1) // _LEAF
+    n_blocks = (n + LEAF - 1) // LEAF
     order = np.arange(n).astype(np.uint32)
     keys = np.empty(n)
     below, above = np.empty(p), np.empty(p)
@@ -270,7 +271,7 @@ def _arrange(points):
     while waiting > 0:
         waiting -= 1
         first, size = first_leaf[waiting], n_leaves[waiting]
-        start, stop = first * _LEAF, min(n, (first + size) * _LEAF)
+        start, stop = first * LEAF, min(n, (first + size) * LEAF)
         if size == 1:
             order[start:stop] = np.sort(order[start:stop])
             continue
@@ -289,15 +290,15 @@ def _arrange(points):
         # Equal coordinates are split by the order of ties: with many duplicates the left child
         # then holds the earlier ones, which are those a search wants first.
         n_left = (size + 1) // 2
-        select_nth(keys, order, start, stop, start + n_left * _LEAF)
+        select_nth(keys, order, start, stop, start + n_left * LEAF)
         first_leaf[waiting], n_leaves[waiting] = first, n_left
         first_leaf[waiting + 1], n_leaves[waiting + 1] = first + n_left, size - n_left
         waiting += 2
-    blocks = np.empty((n_blocks, p, _LEAF))
+    blocks = np.empty((n_blocks, p, LEAF))
     for b in range(n_blocks):
         for f in range(p):
-            for j in range(_LEAF):
-                blocks[b, f, j] = points[order[min(b * _LEAF + j, n - 1)], f]
+            for j in range(LEAF):
+                blocks[b, f, j] = points[order[min(b * LEAF + j, n - 1)], f]
     return order, blocks
 
 
@@ -308,7 +309,7 @@ def _arrange(points):
 @kernel
 def _square_leaf(tree_blocks, leaf, query_blocks, b, q, squares):
     """Squared distances from query q of block b to the 64 points of a leaf."""
-    size = np.uint64(_LEAF)
+    size = np.uint64(LEAF)
     for j in range(size):
         squares[j] = 0.0
     for f in range(np.uint64(tree_blocks.shape[1])):
@@ -327,7 +328,7 @@ def _bound_leaves(tree, query_blocks, b, bounds):
         bounds[leaf] = 0.0
     for f in range(np.uint64(low.shape[0])):
         below = above = query_blocks[b, f, 0]
-        for j in range(np.uint64(_LEAF)):
+        for j in range(np.uint64(LEAF)):
             below, above = min(below, query_blocks[b, f, j]), max(above, query_blocks[b, f, j])
         for leaf in range(n_leaves):
             gap = max(max(low[f, leaf] - above, below - high[f, leaf]), 0.0)
@@ -337,7 +338,7 @@ def _bound_leaves(tree, query_blocks, b, bounds):
 @kernel
 def _find_near(low, high, leaf, query_blocks, b, limits, bounds, near):
     """List the queries of block b whose squares to the box of a leaf are within their limits."""
-    size = np.uint64(_LEAF)
+    size = np.uint64(LEAF)
     for j in range(size):
         bounds[j] = 0.0
     for f in range(np.uint64(low.shape[0])):
@@ -382,24 +383,24 @@ def _search(tree, queries, groups, limits, start, stop, neighbors, distances):
     k, m, n_leaves = neighbors.shape[0], neighbors.shape[1], tree.blocks.shape[0]
     # A leaf adds up to 64. Cutting back leaves k and at most a quarter of those beyond, which is
     # (24 + 64) / 4 or less than k // 4: there is always room for the next leaf.
-    capacity = k + max(24, k // 4) + _LEAF
+    capacity = k + max(24, k // 4) + LEAF
     held = Candidates(
-        np.empty((_LEAF, capacity)),
-        np.empty((_LEAF, capacity), np.uint32),
-        np.empty(_LEAF, np.int64),
-        np.empty(_LEAF),
-        np.empty(_LEAF, np.uint32),
-        np.empty(_LEAF),
+        np.empty((LEAF, capacity)),
+        np.empty((LEAF, capacity), np.uint32),
+        np.empty(LEAF, np.int64),
+        np.empty(LEAF),
+        np.empty(LEAF, np.uint32),
+        np.empty(LEAF),
     )
     bounds, leaves = np.empty(n_leaves), np.empty(n_leaves + 1, np.uint32)
     of_leaves, of_queries = new_sort_workspace(n_leaves), new_sort_workspace(capacity)
-    squares, near = np.empty(_LEAF), np.empty(_LEAF + 1, np.uint64)
+    squares, near = np.empty(LEAF), np.empty(LEAF + 1, np.uint64)
     # Fields that loops read are taken out of their tuples first, which counts references once.
     rows, order, blocks = tree.rows, queries.order, queries.blocks
     keys, points, sizes = held.keys, held.points, held.sizes
     for b in range(start, stop):
-        first = b * _LEAF
-        size = min(_LEAF, m - first)
+        first = b * LEAF
+        size = min(LEAF, m - first)
         sizes[:] = 0
         held.limit_points[:] = NO_POINT
         # Nobody comes in for queries that are not there.
@@ -439,12 +440,12 @@ def _scan(tree, leaf, query_blocks, b, groups, k, held, squares, near):
     keys, points, sizes = held.keys, held.points, held.sizes
     limit_keys, limit_points, limit_squares = held.limit_keys, held.limit_points, held.limit_squares
     blocks, ranks = tree.blocks, tree.ranks
-    at, first = np.uint64(leaf), np.uint64(leaf) * np.uint64(_LEAF)
-    own = np.uint64(b) * np.uint64(_LEAF)
-    size = np.uint64(min(_LEAF, ranks.shape[0] - np.int64(first)))
-    enough = keys.shape[1] - _LEAF
+    at, first = np.uint64(leaf), np.uint64(leaf) * np.uint64(LEAF)
+    own = np.uint64(b) * np.uint64(LEAF)
+    size = np.uint64(min(LEAF, ranks.shape[0] - np.int64(first)))
+    enough = keys.shape[1] - LEAF
     n_near = _find_near(tree.low, tree.high, at, query_blocks, b, limit_squares, squares, near)
-    hits = np.empty(_LEAF + 1, np.uint64)
+    hits = np.empty(LEAF + 1, np.uint64)
     for e in range(n_near):
         q = near[e]
         # Among duplicates only a lower rank gets in, and a leaf's first is its lowest.
@@ -481,13 +482,13 @@ def _find_reached(tree, radii, queries, start, stop):
     """
     n_leaves = tree.blocks.shape[0]
     order, blocks, reached = queries.order, queries.blocks, radii.squares
-    bounds, limits, squares = np.empty(n_leaves), np.empty(_LEAF), np.empty(_LEAF)
-    near, hits = np.empty(_LEAF + 1, np.uint64), np.empty(_LEAF + 1, np.uint64)
-    room = _LEAF * _LEAF
+    bounds, limits, squares = np.empty(n_leaves), np.empty(LEAF), np.empty(LEAF)
+    near, hits = np.empty(LEAF + 1, np.uint64), np.empty(LEAF + 1, np.uint64)
+    room = LEAF * LEAF
     asked, members, distances = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     n_pairs = np.uint64(0)
     for b in range(start, stop):
-        size = min(_LEAF, order.shape[0] - b * _LEAF)
+        size = min(LEAF, order.shape[0] - b * LEAF)
         _bound_leaves(tree, blocks, b, bounds)
         for leaf in range(np.uint64(n_leaves)):
             furthest = reached[leaf].max()
@@ -503,12 +504,12 @@ def _find_reached(tree, radii, queries, start, stop):
                 q = near[e]
                 _square_leaf(tree.blocks, leaf, blocks, b, q, squares)
                 n_hits = np.uint64(0)
-                for j in range(np.uint64(_LEAF)):
+                for j in range(np.uint64(LEAF)):
                     hits[n_hits] = j
                     n_hits += np.uint64(squares[j] <= reached[leaf, j])
                 for h in range(n_hits):
-                    asked[n_pairs] = order[np.uint64(b * _LEAF) + q]
-                    members[n_pairs] = leaf * np.uint64(_LEAF) + hits[h]
+                    asked[n_pairs] = order[np.uint64(b * LEAF) + q]
+                    members[n_pairs] = leaf * np.uint64(LEAF) + hits[h]
                     distances[n_pairs] = np.sqrt(squares[hits[h]])
                     n_pairs += np.uint64(1)
     return asked[:n_pairs], members[:n_pairs], distances[:n_pairs]

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import bayesknn
 from bayesknn import BayesianKNeighborsClassifier
 
-HEAVY = ("arviz_base", "click", "dask", "faiss", "h5py", "jinja2", "matplotlib", "pandas", "rich",
+HEAVY = ("arviz_base", "click", "dask", "h5py", "jinja2", "matplotlib", "pandas", "rich",
          "skops", "xarray")  # fmt: skip
 BAYESKNN = Path(sys.executable).with_name("bayesknn")
 
@@ -104,15 +104,6 @@ def use_excel(clf, X, y):
     subprocess.run([BAYESKNN, *fit], stdout=subprocess.DEVNULL, check=True)
 
 
-def use_ann(clf, X, y):
-    """Search by faiss, among so many candidates that nobody is missed."""
-    other = BayesianKNeighborsClassifier(
-        max_neighbors=15, random_state=0, search="faiss-hnsw",
-        search_params={"ef_search": len(X), "n_candidates": len(X)},
-    )  # fmt: skip
-    np.testing.assert_allclose(other.fit(X, y).predict_proba(X), clf.predict_proba(X), atol=1e-10)
-
-
 def use_distributed(clf, X, y):
     """Blocks of a Dask array."""
     import dask.array as da
@@ -132,7 +123,7 @@ def main(extra):
     clf = use_core(X, y)
     uses = {
         "": use_nothing, "posterior": use_posterior, "plot": use_plot, "persist": use_persist,
-        "report": use_report, "cli": use_report, "excel": use_excel, "ann": use_ann,
+        "report": use_report, "cli": use_report, "excel": use_excel,
         "distributed": use_distributed,
     }  # fmt: skip
     uses[extra](clf, X, y)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.12", "3.13", "3.14")
-EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "excel", "ann", "distributed")
+EXTRAS = ("", "posterior", "plot", "persist", "report", "cli", "excel", "distributed")
 
 
 def find_python(uv: str, version: str) -> str | None:
@@ -68,8 +68,6 @@ def main(uv: str, *chosen: str) -> None:
             failed += [version] if os.environ.get("CI") else []
             continue
         for extra in EXTRAS:
-            if extra == "ann" and version.endswith("t"):
-                continue  # faiss has no wheel for Python without a global interpreter lock
             told = f"Python {version}, {f'extra {extra}' if extra else 'no extra'}"
             good = use_wheel(uv, python, wheel, extra, place / version)
             print(f"{told}: {'works' if good else 'FAILED'}", flush=True)

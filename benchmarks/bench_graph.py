@@ -52,7 +52,7 @@ def compare_products(report: Report, n: int, p: int) -> None:
     try:
         import faiss
     except ImportError:
-        report.note(f"exact graph, n = {n}, p = {p}: not measured, needs faiss-cpu (extra 'ann')")
+        report.note(f"exact graph, n = {n}, p = {p}: not measured, needs faiss-cpu")
         return
     points = mixture(n, p)
     single = points.astype(np.float32)

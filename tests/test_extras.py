@@ -12,7 +12,7 @@ CORE = {"numpy", "scipy", "numba", "scikit-learn", "joblib"}
 BLOCKED = (
     "arviz_base", "arviz_stats", "xarray", "xarray_einstats", "h5netcdf", "h5py", "click", "rich",
     "matplotlib", "pandas", "pyarrow", "polars", "jinja2", "markupsafe", "skops", "dask",
-    "distributed", "faiss", "openpyxl",
+    "distributed", "openpyxl",
 )  # fmt: skip
 BLOCK = f"""
 import sys
@@ -85,7 +85,6 @@ NEEDS = {
     "bayesknn.datasets.load_pima(as_frame=True)": "report",
     "bayesknn.model_file.saved.load_model('.')": "persist",
     "bayesknn.report.read_table": "report",
-    "clf.set_params(search='faiss-hnsw').fit(X, y)": "ann",
     "bayesknn.distributed.DistributedNeighborsClassifier().fit(X, y)": "distributed",
 }
 

@@ -215,7 +215,6 @@ OF_ONE = {
     "posterior.make_tree": {"draws": GRID.draw(1, 4, 0), "n_warmup": 0},
     "posterior.diagnose": {"tree": GRID.to_tree(2, 20, random_state=0)},
     "GridPosterior.log_density": {"beta": [1.0, 1.0], "k": [2, 3]},
-    "graph.describe_search": {"index": GRAPH.index},
     "predictive.PosteriorNodes": {"k": [2], "beta": [1.0], "weight": [1.0]},
     "predictive.find_zones": {"intervals": [[[0.1, 0.2], [0.3, 0.9]]]},
     "check_intervals": {"X": X, "n_repeats": 2},

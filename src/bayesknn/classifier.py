@@ -45,7 +45,7 @@ from bayesknn._utils.checks import (
 )
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, fingerprint
-from bayesknn.graph import NeighborGraph, describe_search
+from bayesknn.graph import NeighborGraph
 from bayesknn.labels import find_beta_max
 from bayesknn.labels.sampling import METHODS as LABEL_SAMPLERS
 from bayesknn.labels.sampling import draw_each
@@ -135,11 +135,10 @@ class BayesianKNeighborsClassifier(
     metric_params : dict, optional
         Parameters of the metric.
     search : str, default="auto"
-        How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`. All but
-        ``"faiss-hnsw"`` and ``"faiss-ivf"`` are exact and give the same answer; those two say in
-        ``diagnostics_`` what part of the neighbours they found.
-    search_params : dict, optional
-        Parameters of the search.
+        How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`. All
+        searches give the same answer.
+    search_params : None
+        No search has parameters now.
     max_neighbors : int, optional
         Largest k, K. By default the size of the smallest class, as in the paper, unless classes
         are rare or many: then half of ``sum(n_g^2) / n``, the mean size of a point's class, or
@@ -217,8 +216,7 @@ class BayesianKNeighborsClassifier(
         ``inference`` and ``reason``; ``ess``, ``rhat`` and ``mcse`` of beta and k;
         ``acceptance`` of each chain; ``log_normalizer_error``; ``boundary_ties``: points whose
         last neighbour, at the most probable k, is no nearer than one left out; ``search``:
-        ``name``, ``exact`` and, of an approximate search, ``recall``, the part of the neighbours
-        that it found on a sample, with ``recall_error``; ``misfit_column``, the one on which the
+        ``name`` and ``exact``, which is True; ``misfit_column``, the one on which the
         residuals still depend, or None; ``misfit_rows``, the number of rows on which columns were
         examined, at most 20,000; ``warnings`` in words; ``training``: a fingerprint of X and y.
     loo_proba_ : ndarray of shape (n, n_classes)
@@ -292,7 +290,7 @@ class BayesianKNeighborsClassifier(
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         search: str = "auto",
-        search_params: dict[str, Any] | None = None,
+        search_params: None = None,
         max_neighbors: int | None = None,
         beta_max: float | str = "auto",
         prior: Any = None,
@@ -886,11 +884,10 @@ class BayesianKNeighborsClassifier(
             self.log_evidence_error_ = route.grid.log_evidence_error
             compared = self._compare_with_frequencies(route.report.likelihood)
             self.diagnostics_["warnings"] += compared
-        self.diagnostics_["search"], problems = describe_search(self.graph_.index)
+        self.diagnostics_["search"] = {"name": self.graph_.search_name, "exact": True}
         groups = self.graph_.groups
         self.diagnostics_["warnings"] += [
             *_check_leave_one_out(effective, route, groups is not None),
-            *problems,
             *name_unscored(self.classes_, self._labels, groups),
         ]
         self._count_ties()

@@ -25,7 +25,7 @@ NEW = X[:5] + 0.1
 OTHERS = {
     "likelihood": "holmes-adams", "inference": "metropolis", "label_sampler": "gibbs",
     "metric": "precomputed", "metric_params": {"p": 3}, "search": "kd_tree",
-    "search_params": {"n_links": 3}, "max_neighbors": 2, "beta_max": 1.0, "prior": [1.0, 2.0],
+    "search_params": {"x": 3}, "max_neighbors": 2, "beta_max": 1.0, "prior": [1.0, 2.0],
     "class_prior": [0.1, 0.9], "class_prior_as": "weights", "calibrate": True, "n_chains": 1,
     "n_draws": 7, "n_warmup": 3, "n_jobs": 2, "random_state": 5, "verbose": 0, "n_neighbors": 1,
     "members": ("within",), "categorical_features": [0], "n_folds": 2,

@@ -149,7 +149,7 @@ def test_single_precision_only_leaves_out_who_is_too_far():
     assert np.any(twins.rank(reference.distances(single, single), 20, is_self=True)[0] != neighbors)
 
 
-@pytest.mark.parametrize("search", ["kd_tree", "blocked", "brute", "ball_tree", "faiss-ivf"])
+@pytest.mark.parametrize("search", ["kd_tree", "blocked", "brute", "ball_tree"])
 def test_progress_adds_up_to_the_number_of_points(search):
     points = np.random.default_rng(0).normal(size=(700, 3))
     done = []

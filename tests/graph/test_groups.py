@@ -67,15 +67,6 @@ def test_a_sparse_graph_must_store_neighbors_of_other_groups():
         NeighborGraph.from_points(short, 2, metric="precomputed", groups=groups)
 
 
-def test_approximate_searches_leave_the_group_out():
-    pytest.importorskip("faiss")
-    X, groups = make_points()
-    for search in ("faiss-hnsw", "faiss-ivf"):
-        graph = NeighborGraph.from_points(X, 40, search=search, groups=groups)
-        assert np.all(groups[graph.neighbors] != groups)
-        assert graph.recall.value > 0.9
-
-
 def test_new_points_have_no_relatives_and_may_be_neighbors_of_each_other():
     X, groups = make_points(80)
     graph = NeighborGraph.from_points(X, 10, groups=groups)

@@ -205,12 +205,11 @@ def test_the_report_and_the_terminal_say_the_same_share_is_decided(tmp_path):
 
 @pytest.fixture(scope="module")
 def pooled_page():
-    """99 to 1, by the pool, with neighbours that are found approximately."""
+    """99 to 1, by the pool."""
     table = two_columns(300).assign(third=np.random.default_rng(1).normal(size=300))
     table["y"] = np.where(np.arange(300) % 100, "ordinary", "fraud")
     table.loc[table["y"] == "fraud", ["x", "z"]] += 2.0
-    settings = {"random_state": 0, "max_neighbors": 4, "search": "faiss-hnsw"}
-    # Without the city-block distance, which faiss leaves to scikit-learn row by row.
+    settings = {"random_state": 0, "max_neighbors": 4}
     settings["members"] = ("within", "relevance", "additive", "boosted")
     return render(analyse(table, "y", model="pooled", settings=settings))
 
@@ -254,19 +253,6 @@ def test_every_header_cell_has_a_scope_and_text(request, which):
     assert parser.n_tables > 5 and len(parser.cells) > 3 * parser.n_tables
     for scope, words in parser.cells:
         assert scope in ("col", "row") and words.strip(), (scope, words)
-
-
-def test_the_report_says_whether_the_search_was_exact(pooled_page, page):
-    assert "Neighbours were found exactly." in page
-    found = re.findall(
-        r"found approximately \(search faiss-hnsw\): [>\d.]+\xa0% ± [\d.]+\xa0%", pooled_page
-    )
-    assert found
-    analysis = analyse(two_columns(), "y", settings={**QUICK, "search": "faiss-hnsw"})
-    search = analysis.classifier.diagnostics_["search"]
-    assert not search["exact"]
-    recall = f"{100 * search['recall']:.1f}\xa0% ± {100 * search['recall_error']:.1f}\xa0%"
-    assert f"Neighbours were found approximately (search faiss-hnsw): {recall}" in render(analysis)
 
 
 def test_names_in_chinese(tmp_path):

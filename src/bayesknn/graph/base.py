@@ -31,12 +31,15 @@ class Graph:
     groups : ndarray of shape (n,) or None
         Group indices of the points.
     metric : Metric or None
+    search_name : str
+        Name of the search that found the neighbours.
     """
 
     n_points: int
     k_max: int
     groups: np.ndarray | None
     metric: Metric | None
+    search_name: str
 
     def check_k(self, k: int) -> int:
         """Return k as an int; raise ValueError unless this graph has so many neighbours."""

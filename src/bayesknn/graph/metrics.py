@@ -569,11 +569,6 @@ def make_metric(metric: Any, metric_params: dict[str, Any] | None = None) -> Met
     return ScikitLearnMetric(metric, **params)
 
 
-def is_city_block(metric: Metric) -> bool:
-    """Whether a metric is the city-block distance, which some searches know beside Euclid's."""
-    return getattr(metric, "metric", None) in ("manhattan", "cityblock", "l1")
-
-
 @cache
 def _names(algorithm: str) -> frozenset[str]:
     from sklearn.neighbors import VALID_METRICS

@@ -21,6 +21,7 @@ from bayesknn._utils.checks import (
     check_groups,
     check_indices,
     check_label_vector,
+    check_search_params,
     count_rows,
     is_sparse,
 )
@@ -37,7 +38,7 @@ from bayesknn.graph.search.back_ends import (
     find_neighbors_among,
     search_all,
 )
-from bayesknn.graph.search.search_index import Recall, SearchIndex
+from bayesknn.graph.search.search_index import SearchIndex
 
 
 class Incidence(NamedTuple):
@@ -118,7 +119,7 @@ class NeighborGraph(Graph):
         metric_params: dict[str, Any] | None = None,
         search: str = "auto",
         n_jobs: int | None = None,
-        search_params: dict[str, Any] | None = None,
+        search_params: None = None,
         verbose: int = 0,
         groups: Any = None,
     ) -> NeighborGraph:
@@ -149,17 +150,13 @@ class NeighborGraph(Graph):
             How neighbours are found. ``"brute"``, ``"kd_tree"``, ``"ball_tree"`` and
             ``"blocked"`` are exact, and their lists are the same to the bit. ``"blocked"`` is for
             Euclidean distances in many dimensions: candidates by matrix products in single
-            precision, measured again. ``"faiss-hnsw"`` and
-            ``"faiss-ivf"`` are approximate (``exact``), for Euclidean and city-block distances;
-            what names faiss needs the extra ``ann``. ``"auto"`` is exact: up to 1,000 points it
+            precision, measured again. ``"auto"``: up to 1,000 points it
             measures every pair; on more it tries on a few whether a tree could skip the others, and
             takes products where it could not.
         n_jobs : int, optional
             Threads, as in joblib. The lists are the same whatever it is.
-        search_params : dict, optional
-            Of the approximate searches. ``"faiss-hnsw"``: ``n_links``, ``ef_construction`` and
-            ``ef_search``; ``"faiss-ivf"``: ``n_lists`` and ``n_probes``; both: ``n_candidates``,
-            among which reverse neighbours of a new point are looked for, four times k by default.
+        search_params : None
+            No search has parameters now: anything else is an error.
         verbose : int
             Above 0, a bar is shown once two seconds have passed.
         groups : array-like of shape (n,), optional
@@ -182,11 +179,10 @@ class NeighborGraph(Graph):
         >>> graph.distances.T.tolist()
         [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [4.0, 4.0]]
         """
+        check_search_params(search_params)
         fitted = make_metric(metric, metric_params)
         of_rows = check_groups(groups, None if groups is None else count_rows(X))
-        return cls(
-            *find_neighbors(X, k_max, fitted, search, n_jobs, search_params, verbose, of_rows)
-        )
+        return cls(*find_neighbors(X, k_max, fitted, search, n_jobs, verbose, of_rows))
 
     @classmethod
     def from_neighbors(cls, neighbors: Any, distances: Any = None) -> NeighborGraph:
@@ -224,16 +220,6 @@ class NeighborGraph(Graph):
         return None if self.index is None else self.index.groups
 
     @property
-    def exact(self) -> bool:
-        """Whether no neighbour is missing, as far as the graph knows."""
-        return self.index is None or self.index.exact
-
-    @property
-    def recall(self) -> Recall | None:
-        """Part of the neighbours that an approximate search found, on a sample; None if exact."""
-        return None if self.index is None else self.index.recall
-
-    @property
     def n_points(self) -> int:  # type: ignore[override]
         """Number of training points, n."""
         return self.neighbors.shape[1]
@@ -242,6 +228,11 @@ class NeighborGraph(Graph):
     def k_max(self) -> int:  # type: ignore[override]
         """Largest k the graph serves."""
         return self.neighbors.shape[0]
+
+    @property
+    def search_name(self) -> str:  # type: ignore[override]
+        """Name of the search that found the neighbours."""
+        return "given" if self.index is None else self.index.name
 
     @property
     def identity(self) -> np.ndarray:
@@ -607,7 +598,7 @@ class NeighborGraph(Graph):
     def _is_longer_than_points(self) -> bool:
         """Whether the lists take more room than the points that they can be found from again."""
         points = None if self.index is None else self.index.points
-        if points is None or self.distances is None or not self.exact:
+        if points is None or self.distances is None:
             return False
         # Short lists are kept in any case: 128 kB are no burden to a file.
         return self.neighbors.nbytes + self.distances.nbytes > 2**17 + points.nbytes
@@ -618,25 +609,6 @@ class NeighborGraph(Graph):
 
     def __repr__(self) -> str:
         return f"NeighborGraph(n_points={self.n_points}, k_max={self.k_max})"
-
-
-def describe_search(index: SearchIndex | None) -> tuple[dict[str, Any], list[str]]:
-    """Return how neighbours were found, for people to read, and what is doubtful about it.
-
-    Examples
-    --------
-    >>> from bayesknn.graph import NeighborGraph, describe_search
-    >>> describe_search(NeighborGraph.from_points([[0.0], [1.0], [3.0]], k_max=1).index)
-    ({'name': 'brute', 'exact': True}, [])
-    """
-    if index is None or not index.recall:
-        return {"name": index.name if index else "given", "exact": not index or index.exact}, []
-    recall, error, n_queries = map(float, index.recall)
-    facts = {"name": index.name, "exact": False, "recall": recall, "recall_error": error}
-    return facts, [
-        f"the search {index.name} is approximate: it found {100 * recall:.1f} % of the "
-        f"neighbours of {n_queries:.0f} points that were also searched for exactly"
-    ]
 
 
 def find_components(neighbors: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from bayesknn._utils.checks import (
     check_groups,
     check_level,
     check_n_jobs,
+    check_search_params,
     check_verbose,
     show,
 )
@@ -34,7 +35,6 @@ from bayesknn._utils.jit import one_blas_thread
 from bayesknn._utils.progress import progress
 from bayesknn._utils.random import as_seed_sequence
 from bayesknn._utils.saving import VersionMixin, fingerprint
-from bayesknn.graph import describe_search
 from bayesknn.model import class_weights
 from bayesknn.pooled.agreement import check_parts
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
@@ -97,10 +97,9 @@ class PooledNeighborsClassifier(
         Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"
         How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`; one that
-        serves Euclidean and city-block distances. All but ``"faiss-hnsw"`` and ``"faiss-ivf"``
-        give the same answer; those two say in ``diagnostics_`` what they found.
-    search_params : dict, optional
-        Parameters of the search.
+        serves Euclidean and city-block distances. All searches give the same answer.
+    search_params : None
+        No search has parameters now.
     n_jobs : int, optional
         Threads, -1 for all cores. No result depends on it.
     random_state : None, int, SeedSequence, Generator or RandomState
@@ -139,8 +138,8 @@ class PooledNeighborsClassifier(
         Correlation of the residuals of near rows and its standard error; NaN where folds are too
         small to have pairs. Intervals are made from it.
     diagnostics_ : dict
-        ``search``: for each metric that is in use how its neighbours were found, ``name``,
-        ``exact`` and, of an approximate search, ``recall`` and ``recall_error``;
+        ``search``: for each metric that is in use how its neighbours were found, ``name``
+        and ``exact``;
         ``misfit_column``, the one on which the residuals still depend, or None; ``misfit_rows``,
         the number of rows on which columns were examined, at most 20,000; ``warnings`` in words;
         ``training``: a fingerprint of X and y.
@@ -198,7 +197,7 @@ class PooledNeighborsClassifier(
         n_folds: int = 5,
         max_neighbors: int | None = None,
         search: str = "auto",
-        search_params: dict[str, Any] | None = None,
+        search_params: None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -308,9 +307,11 @@ class PooledNeighborsClassifier(
         """Return the folds and the settings of every view."""
         seeds = as_seed_sequence(self.random_state).generate_state(1 + len(VIEWS)).tolist()
         k_values = self._choose_k(len(sample.labels))
-        search = {"search": self.search, "search_params": self.search_params}
+        check_search_params(self.search_params)
         views = zip(VIEWS, seeds[1:], strict=True)
-        settings = {name: Settings(k_values, seed, self.n_jobs, search) for name, seed in views}
+        settings = {
+            name: Settings(k_values, seed, self.n_jobs, self.search) for name, seed in views
+        }
         rng = np.random.default_rng(seeds[0])
         folds = assign_folds(sample.labels, n_folds, rng, sample.groups)
         if len(folds) - np.bincount(folds).max() < 2:
@@ -404,14 +405,13 @@ class PooledNeighborsClassifier(
 
     def _diagnose(self, source: np.ndarray) -> None:
         """Say how neighbours were found, and on which column residuals still depend."""
-        searches = {
-            name: describe_search(view.space.searched.index)
-            for name, view in self._views.items()
-            if isinstance(view, NeighborView)
-        }
         self.diagnostics_ = {
-            "search": {name: how for name, (how, _) in searches.items()},
-            "warnings": [f"{name}: {w}" for name, (_, doubts) in searches.items() for w in doubts],
+            "search": {
+                name: {"name": view.space.searched.index.name, "exact": True}
+                for name, view in self._views.items()
+                if isinstance(view, NeighborView)
+            },
+            "warnings": [],
         }
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         self._describe_misfit(names[source].tolist(), "the pool")

@@ -134,14 +134,14 @@ class Settings(NamedTuple):
     k_values : ndarray of int
     seed : int
     n_jobs : int or None
-    search : dict
-        ``search`` and ``search_params`` of :meth:`bayesknn.graph.NeighborGraph.from_points`.
+    search : str
+        As :meth:`bayesknn.graph.NeighborGraph.from_points` takes it.
     """
 
     k_values: np.ndarray
     seed: int
     n_jobs: int | None
-    search: dict[str, Any]
+    search: str
 
 
 class Columns:

@@ -137,9 +137,6 @@ class Neighborhoods:
         self.reach, self.epsilon = reach
         # A list of k + 1 is needed, and has at most n - 1.
         self.k_values = np.minimum(settings.k_values, len(points) - 2)
-        index = self.searched.index
-        if not index.exact:  # Only lists of all its points show what part it finds.
-            index.neighbors(int(self.k_values[-1]) + 1, settings.n_jobs)
 
     @property
     def labels(self) -> np.ndarray:

@@ -16,13 +16,12 @@ from bayesknn.graph.search.kd_tree import (
     nearest_in_tree,
     reverse_in_tree,
 )
-from bayesknn.graph.search.search_index import Recall, SearchIndex
+from bayesknn.graph.search.search_index import SearchIndex
 
 __all__ = [
     "LEAF",
     "KDTree",
     "Queries",
-    "Recall",
     "SearchIndex",
     "TreeRadii",
     "arrange_queries",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesknn._utils.checks import check_choice, check_count, check_groups, is_sparse, show
+from bayesknn._utils.checks import check_choice, check_count, check_groups, is_sparse
 from bayesknn._utils.extras import SEARCHES
 from bayesknn._utils.progress import progress
-from bayesknn.graph.metrics import Metric, Precomputed, is_city_block
+from bayesknn.graph.metrics import Metric, Precomputed
 from bayesknn.graph.precomputed import find_tied_beyond
 from bayesknn.graph.search.blocked import BlockedSearch, is_worth_blocking
 from bayesknn.graph.search.brute import (
@@ -18,7 +18,6 @@ from bayesknn.graph.search.brute import (
     PrecomputedSearch,
     ScikitLearnKDTreeSearch,
 )
-from bayesknn.graph.search.faiss_index import HNSWSearch, IVFSearch
 from bayesknn.graph.search.kd_tree import TreeSearch
 from bayesknn.graph.search.search_index import Lists, SearchIndex
 from bayesknn.graph.ties import TieOrder, order_ties
@@ -34,7 +33,6 @@ def find_neighbors(
     metric: Metric,
     search: str = "auto",
     n_jobs: int | None = None,
-    search_params: dict[str, Any] | None = None,
     verbose: int = 0,
     groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, SearchIndex, np.ndarray]:
@@ -52,8 +50,6 @@ def find_neighbors(
         One of ``SEARCHES``.
     n_jobs : int, optional
         Threads, as in joblib.
-    search_params : dict, optional
-        Of the back end, see :class:`SearchIndex`.
     verbose : int
         Above 0, a bar is shown once two seconds have passed.
     groups : ndarray of shape (n,), dtype uint32, optional
@@ -77,7 +73,7 @@ def find_neighbors(
     ([[1, 0, 1, 2]], 'brute', [False, False, True, False])
     """
     k_max = check_count(k_max, "k_max")
-    index = build_index(X, metric, search, search_params, groups)
+    index = build_index(X, metric, search, groups)
     n = index.n_points
     if k_max >= n:
         raise ValueError(f"k_max={k_max} needs at least {k_max + 1} points, X has n_samples = {n}")
@@ -136,14 +132,13 @@ def build_index(
     X: Any,
     metric: Metric,
     search: str = "auto",
-    search_params: dict[str, Any] | None = None,
     groups: np.ndarray | None = None,
 ) -> SearchIndex:
     """Make points searchable, without searching for their own neighbours.
 
     Parameters
     ----------
-    X, metric, search, search_params, groups
+    X, metric, search, groups
         As in :func:`find_neighbors`.
 
     Returns
@@ -160,14 +155,18 @@ def build_index(
     >>> distances.tolist()
     [[0.5], [1.5]]
     """
+    if str(search).startswith("faiss"):
+        raise ValueError(
+            f"search={search!r} was removed: pass the lists that faiss finds as a sparse graph of "
+            "distances, with metric='precomputed'; docs/scaling.md shows how"
+        )
     check_choice(search, "search", SEARCHES)
     points = metric.fit(X)
     kind = _find_kind(search, metric, points)
-    params = _check_params(kind, search_params)
     # The caller may write to X later; given distances are not looked at again.
     if kind is not PrecomputedSearch and isinstance(X, np.ndarray):
         points = points.copy() if np.may_share_memory(points, X) else points
-    return kind(points, metric, params=params, groups=groups)
+    return kind(points, metric, groups=groups)
 
 
 def find_joint_neighbors(
@@ -196,10 +195,9 @@ def find_joint_neighbors(
     ties = TieOrder(np.append(first.rows, n + last.rows), np.append(first.ranks, n + last.ranks))
     ties.rows.flags.writeable = ties.ranks.flags.writeable = False
     points = np.concatenate([known, rows])
-    # Exact lists do not depend on who finds them.
-    kind = _find_kind("auto", metric, points) if index.exact else type(index)
-    params = None if index.exact else index.params
-    lists = kind(points, metric, ties, params, groups).neighbors(k_max, n_jobs)
+    lists = _find_kind("auto", metric, points)(points, metric, ties, groups).neighbors(
+        k_max, n_jobs
+    )
     check_reach(metric, points, lists[1])
     return lists
 
@@ -226,13 +224,6 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
         return PrecomputedSearch
     if search == "auto":
         search = _choose(metric, points)
-    if search.startswith("faiss"):
-        if not (metric.is_euclidean or is_city_block(metric)):
-            raise ValueError(
-                f"search={search!r} is for Euclidean and city-block distances, not for metric "
-                f"{metric.name!r}"
-            )
-        return HNSWSearch if search == HNSWSearch.name else IVFSearch
     if search == "blocked" and not metric.is_euclidean:
         raise ValueError(f"search={search!r} does not serve metric {metric.name!r}; use 'brute'")
     kinds: dict[str, type[SearchIndex]] = {
@@ -242,21 +233,6 @@ def _find_kind(search: str, metric: Metric, points: Any) -> type[SearchIndex]:
         "kd_tree": TreeSearch if metric.is_euclidean else ScikitLearnKDTreeSearch,
     }
     return kinds[search]
-
-
-def _check_params(kind: type[SearchIndex], params: Any) -> dict[str, int]:
-    if not isinstance(params, dict | None):
-        raise ValueError(f"search_params must be a dict or None, got {show(params)}")
-    params = dict(params or {})
-    if unknown := sorted(map(str, set(params) - set(kind.defaults))):
-        known = ", ".join(sorted(kind.defaults)) or "none"
-        raise ValueError(
-            f"search={kind.name!r} does not take the parameter {unknown[0]!r} in search_params; "
-            f"it takes {known}"
-        )
-    for name, value in params.items():
-        params[name] = check_count(value, f"search_params[{name!r}]", 0)
-    return params
 
 
 def _choose(metric: Metric, points: np.ndarray) -> str:

@@ -6,7 +6,7 @@ A back end is saved and loaded as the points and their metric; trees are built a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,22 +21,6 @@ Reverse = tuple[np.ndarray, np.ndarray, np.ndarray]
 Advance = Callable[[float], object]
 
 
-class Recall(NamedTuple):
-    """What part of the true neighbours an approximate search found, on a sample of points.
-
-    Attributes
-    ----------
-    value, error : float
-        The mean over the sample and its standard error.
-    n_queries : int
-        Points whose neighbours were also found exactly.
-    """
-
-    value: float
-    error: float
-    n_queries: int
-
-
 class SearchIndex:
     """What a graph is found by, and what answers about new points.
 
@@ -48,8 +32,6 @@ class SearchIndex:
         Fitted to them.
     ties : TieOrder, optional
         Who comes first at equal distance, where it is not the usual order.
-    params : dict, optional
-        ``search_params`` as users give them; see ``defaults``.
     groups : ndarray of shape (n,), dtype uint32, optional
         Group numbers from 0: no point is a neighbour of another one of its group.
 
@@ -57,21 +39,11 @@ class SearchIndex:
     ----------
     name : str
         As users write it.
-    exact : bool
-        Whether the lists are those of measuring every pair.
-    defaults : dict
-        The parameters it takes, with their defaults.
     n_points : int
-    recall : Recall or None
-        Of an approximate search, once :meth:`neighbors` has run.
     """
 
     name: ClassVar[str]
-    exact: ClassVar[bool] = True
-    defaults: ClassVar[dict[str, int]] = {}
-    recall: Recall | None = None
     metric: Metric
-    params: dict[str, Any]
     n_points: int
     groups: np.ndarray | None
     _points: Any
@@ -81,12 +53,10 @@ class SearchIndex:
         points: np.ndarray,
         metric: Metric,
         ties: TieOrder | None = None,
-        params: dict[str, Any] | None = None,
         groups: np.ndarray | None = None,
     ):
         self.metric = metric
         self.groups = groups
-        self.params = {**self.defaults, **(params or {})}
         self.n_points = points.shape[0]
         self._ties = ties
         self._build(points)
@@ -167,13 +137,12 @@ class SearchIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is quickly built from the points again is left out.
-        kept = ("metric", "params", "n_points", "points", "recall", "groups")
+        kept = ("metric", "n_points", "points", "groups")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         points = state["points"]
         self.metric = state["metric"]
-        self.params, self.recall = state["params"], state["recall"]
         self.n_points = check_count(state["n_points"], "n_points")
         self._ties = None
         # Files of earlier versions know of no groups.

@@ -141,21 +141,39 @@ def _by_dask(case: Case, answers: dict[str, Any]) -> Iterator[Compared]:
         # The classifier for Dask collections supports only these options.
         if options["kind"] != "bayesian" or options["metric"] != "euclidean":
             return
-        if options["likelihood"] == "coherent" or options["beta_max"] == "auto":
-            return
-        if options["class_prior_as"] or options["calibrate"]:
+        if options["likelihood"] == "coherent":
             return
         parts = dask.array.from_array(X, chunks=(-(-len(X) // n_blocks), -1))
         y = dask.array.from_array(np.asarray(case.y), chunks=parts.chunks[0])
-        given = {name: getattr(local, name) for name in ("max_neighbors", "beta_max", "prior")}
-        clf = DistributedNeighborsClassifier(local.likelihood, **given, random_state=0)
-        clf.fit(parts, y)
+        params = local.get_params()
+        given = {name: params[name] for name in DistributedNeighborsClassifier().get_params()}
+        clf = DistributedNeighborsClassifier(**given).fit(parts, y)
         other = {
             "probabilities": clf.predict_proba(blocks).compute(),
             "intervals": clf.predict_interval(blocks).compute(),
+            "typicality": clf.predict_typicality(blocks).compute(),
             "leave-one-out probabilities": clf.loo_proba_.compute(),
+            "leave-one-out intervals": clf.loo_interval(),
+            "leave-one-out log score": clf.loo_log_score_,
         }
         yield from compare(answers, other, ROUNDING, "Dask: classifier")
+        # The other methods of the classifier, in memory and on Dask.
+        home = fit(case, X)
+        for each, rows in ((home, new), (clf, blocks)):
+            other = {
+                "log probabilities": np.asarray(each.predict_log_proba(rows)),
+                "credible intervals": np.asarray(each.predict_interval(rows, of="parameters")),
+                "expected loss": each.predict_decision(rows)[1],
+                "counts": each.predict_counts(rows),
+                "contributions": each.predict_contributions(new[:2], X, n_background=3),
+            }
+            if each is home:
+                expected = other
+        yield from compare(expected, other, ROUNDING, "Dask: methods")
+        loaded = pickle.loads(pickle.dumps(clf))
+        influence = home.predict_influence(new)[1]
+        found = {"influence": loaded.predict_influence(new)[1]}
+        yield from compare({"influence": influence}, found, ROUNDING, "Dask: gathered")
 
 
 def command(case: Case) -> Iterator[Compared]:

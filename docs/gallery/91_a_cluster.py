@@ -3,9 +3,9 @@ Distributed fitting with Dask
 =============================
 
 ``DistributedNeighborsClassifier`` fits Dask arrays and frames that may be larger than the memory of
-one machine. The points stay in their blocks. Neighbours are searched between all pairs of blocks,
-edges are sent to the blocks of their end points, and the terms of the likelihood are summed over
-the blocks. The results equal those of a fit in memory up to rounding error.
+one machine. The points are brought into cells that are close in space. Neighbours are searched in
+the cells that they can lie in, and the terms of the likelihood are summed over the cells. The
+results equal those of a fit in memory up to rounding error.
 
 The cluster of this example is two processes on this machine; a ``Client`` of any other cluster can
 be used instead. Worker processes import the script that starts them. Therefore a script needs the

@@ -31,7 +31,9 @@ def as_blocks(X: Any, name: str = "X") -> list[Any]:
         X = X.rechunk({1: -1})
     if not hasattr(X, "to_delayed"):
         raise ValueError(f"{name} is a {type(X).__name__}; pass a Dask array or frame")
-    parts = X.to_delayed()
+    # An optimized graph reads several files of few columns as one partition, so that X and y of one
+    # folder would have other blocks.
+    parts = X.to_delayed(optimize_graph=False)
     return list(np.ravel(parts)) if isinstance(parts, np.ndarray) else list(parts)
 
 

@@ -318,7 +318,7 @@ def check_points(X: Any, may_miss: bool = False) -> np.ndarray:
 
 def check_search_params(params: Any) -> None:
     """Raise ValueError unless there are no parameters of the search, which it has none of."""
-    if params not in (None, {}):
+    if params is not None and not (isinstance(params, dict) and not params):
         raise ValueError(
             f"search_params must be None: no search has parameters, got {show(params)}"
         )

@@ -95,7 +95,7 @@ class Rows(NamedTuple):
     examined: np.ndarray | None = None
 
 
-class _Learned(NamedTuple):
+class Learned(NamedTuple):
     """Predictions of the training rows, each left out, and all that follows from them.
 
     Attributes
@@ -819,7 +819,7 @@ class BayesianKNeighborsClassifier(
             verbose=self.verbose,
         )
 
-    def _leave_out(self, route: FittedPosterior, target: Target, rows: Rows) -> _Learned:
+    def _leave_out(self, route: FittedPosterior, target: Target, rows: Rows) -> Learned:
         """Predict every training row without its label, and learn from it."""
         if route.grid is None:
             nodes = PosteriorNodes.from_draws(route.beta, route.k)
@@ -857,9 +857,9 @@ class BayesianKNeighborsClassifier(
             groups=groups,
             calibrator=calibrator,
         )
-        return _Learned(predictive, left_out, effective, interval_model)
+        return Learned(predictive, left_out, effective, interval_model)
 
-    def _keep(self, route: FittedPosterior, prior: Prior, learned: _Learned, **about: Any) -> None:
+    def _keep(self, route: FittedPosterior, prior: Prior, learned: Learned, **about: Any) -> None:
         """Set the attributes that follow from the posterior, and warn of what is doubtful.
 
         ``about`` are entries of ``diagnostics_``.

@@ -207,3 +207,33 @@ def test_samples_of_rows_are_bounded():
     assert clf.residual_correlation_ == pytest.approx(ref.residual_correlation_)
     assert clf.diagnostics_["misfit_column"] == ref.diagnostics_["misfit_column"]
     assert clf.loo_interval().shape == (n, 2, 2)
+
+
+def test_memory_of_workers_and_client_is_as_stated():
+    """Per row of a cell 35 K + 16 p bytes; on the client 80 + 40 G per training row."""
+    k_max, p = 30, X.shape[1]
+    clf = DistributedNeighborsClassifier(max_neighbors=k_max, beta_max=4.0, n_draws=10)
+    clf.fit(*as_dask(1000))
+    clf.predict_proba(NEW).compute()
+    graph = clf.graph_.up_to(k_max)
+    n = graph.n_points
+    held = dask.compute([part[:4] for part in graph._parts], graph._radii)
+    assert count_bytes(held) / n < 35 * k_max + 16 * p
+    kept = clf._left_out, clf._loo_proba, clf._labels, clf._interval_model.scale
+    assert count_bytes(kept) / n < 80 + 40 * 3
+
+
+def count_bytes(value):
+    if isinstance(value, tuple | list):
+        return sum(map(count_bytes, value))
+    return getattr(value, "nbytes", 0)
+
+
+def test_reweighting_keeps_blocks_and_diagnostics():
+    clf = DistributedNeighborsClassifier(max_neighbors=5, beta_max=4.0, n_draws=10)
+    clf.fit(*as_dask(1000))
+    same = clf.reweight(clf.prior_)
+    assert same.diagnostics_.keys() == clf.diagnostics_.keys()
+    assert same.diagnostics_["cells"] == clf.diagnostics_["cells"]
+    assert same.loo_proba_.chunks == clf.loo_proba_.chunks == ((1000,) * 5, (3,))
+    np.testing.assert_allclose(same.loo_proba_, clf.loo_proba_, atol=1e-6)

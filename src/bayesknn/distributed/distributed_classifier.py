@@ -26,7 +26,7 @@ from bayesknn._utils.checks import (
     label_dtype,
 )
 from bayesknn._utils.saving import fingerprint
-from bayesknn.classifier import BayesianKNeighborsClassifier, Rows
+from bayesknn.classifier import BayesianKNeighborsClassifier, Learned, Rows
 from bayesknn.distributed.block_graph import (
     SAMPLE_ROWS,
     AnsweredGraph,
@@ -38,7 +38,8 @@ from bayesknn.distributed.block_graph import (
     take_evenly,
 )
 from bayesknn.graph import NeighborQuery
-from bayesknn.model import BoltzmannModel
+from bayesknn.model import BoltzmannModel, Prior
+from bayesknn.posterior.routes import FittedPosterior
 from bayesknn.predictive import Predictive
 from bayesknn.sureness.copies import Copies
 from bayesknn.sureness.groups import find_scored
@@ -102,7 +103,7 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
     of about 25,000 rows beyond; pairs of cells farther apart than the neighbours of their points
     are not searched. With K neighbours, p columns and G classes a worker holds about 35 K + 16 p
     bytes for each row of its cells, and 10 bytes for each training row while it predicts. The
-    client holds about 60 + 40 G bytes for each training row. What is fitted stays on the workers,
+    client holds about 80 + 40 G bytes for each training row. What is fitted stays on the workers,
     and goes when the client closes.
 
     Examples
@@ -188,10 +189,6 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
         rows = read_blocks(X, y, self.verbose)
         super().fit(rows, None)
         self._sizes = rows.sizes
-        self.diagnostics_["compared_rows"] = min(len(rows.labels), MAX_COMPARED)
-        graph: Any = self.graph_
-        cells = {"number": len(graph.boxes), "pairs searched": graph.n_searched}
-        self.diagnostics_["cells"] = cells
         return self
 
     @property
@@ -204,7 +201,10 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
 
     @loo_proba_.setter
     def loo_proba_(self, value: np.ndarray) -> None:
-        self._loo_proba, self._sizes = value, [len(value)]
+        self._loo_proba = value
+        # Until the fit knows the blocks of its points.
+        if sum(getattr(self, "_sizes", ())) != len(value):
+            self._sizes = [len(value)]
 
     def _check_training(  # type: ignore[override]
         self, X: Any, y: Any, groups: None
@@ -237,6 +237,12 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
         some = labels[rows]
         copies = Copies.from_rows(values, some, model.weights[some], model.n_classes)
         return copies if copies is None or n == len(rows) else copies._replace(rows=rows)
+
+    def _keep(self, route: FittedPosterior, prior: Prior, learned: Learned) -> None:
+        super()._keep(route, prior, learned)
+        graph: Any = self.graph_
+        cells = {"number": len(graph.boxes), "pairs searched": graph.n_searched}
+        self.diagnostics_ |= {"compared_rows": min(graph.n_points, MAX_COMPARED), "cells": cells}
 
     def _keep_names(self, X: Any, reset: bool = True) -> None:
         super()._keep_names(X.meta)

@@ -8,7 +8,7 @@ from benchmarks.bench_large import mixture
 from benchmarks.harness import Report
 
 N, P, K = 100_000, 10, 50
-N_BLOCKS = (4, 8, 16)
+N_BLOCKS = (4, 8, 32)
 
 
 def peak_megabytes() -> float:

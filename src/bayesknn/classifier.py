@@ -836,20 +836,21 @@ class BayesianKNeighborsClassifier(
         weights = model.weights[labels]
         scored = weights * find_scored(labels, groups)
         calibrator = Calibrator.fit(left_out, labels, nodes.votes_by_rank, scored)
+        pairs = calibrator.find_pairs(
+            left_out,
+            labels,
+            near,
+            nodes.k_mean,
+            model.weights,
+            both,
+            groups,
+            graph.incidence if both and groups is not None else None,
+        )
+        voters = calibrator.list_voters(graph.get_neighbors(graph.k_max, rows.examined))
         interval_model = fit_interval_model(
             left_out,
             labels,
-            pairs=calibrator.find_pairs(
-                left_out,
-                labels,
-                near,
-                nodes.k_mean,
-                model.weights,
-                both,
-                groups,
-                graph.incidence if both and groups is not None else None,
-                graph.get_neighbors(graph.k_max, rows.examined),
-            ),
+            pairs=pairs._replace(voters=voters),
             n_votes=nodes.k_mean,
             columns=rows.columns,
             copies=rows.copies,

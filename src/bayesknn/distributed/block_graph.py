@@ -290,18 +290,14 @@ class AnsweredGraph(Graph):
 
     groups = None
 
-    def __init__(self, n_points: int, k_max: int, metric: Any, answer: NeighborQuery | None = None):
-        self.n_points, self.k_max, self.metric, self.answer = n_points, k_max, metric, answer
-
-    def with_answer(self, answer: NeighborQuery) -> AnsweredGraph:
-        """Return the same with what was found about a batch."""
-        return AnsweredGraph(self.n_points, self.k_max, self.metric, answer)
+    def __init__(self, metric: Any, answer: NeighborQuery):
+        self.n_points, self.k_max, self.metric = answer.n_points, answer.k_max, metric
+        self.answer = answer
 
     def query_chunks(
         self, X: Any, chunk_size: int, n_jobs: int | None = None, direction: str = "both"
     ) -> Iterator[tuple[slice, NeighborQuery]]:
         """Yield the answer in parts."""
-        assert self.answer is not None
         for start in range(0, len(X), chunk_size):
             rows = slice(start, min(start + chunk_size, len(X)))
             yield rows, take_queries(self.answer, rows, direction)

@@ -286,46 +286,30 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
 
 
 class Sent(NamedTuple):
-    """What workers need of a fitted classifier to predict a block.
-
-    Attributes
-    ----------
-    state : dict of str to object
-        Attributes of the classifier in memory.
-    graph : AnsweredGraph
-        Without an answer.
-    """
+    """Attributes of a fitted classifier that workers need to predict a block, and its metric."""
 
     state: dict[str, Any]
-    graph: AnsweredGraph
+    metric: Any
 
     @classmethod
     def from_classifier(cls, clf: DistributedNeighborsClassifier) -> Sent:
         """Leave out what is large: the training points are predicted already."""
-        searched = clf._predictive.graph
-        predictive: Any = clf._predictive.using(None, 0)
+        names = "classes_", "n_features_in_", "class_weight_", "_labels", "_is_offset"
+        state = {name: getattr(clf, name) for name in (*names, "_is_calibrated")}
+        predictive: Any = clf._predictive.using(1, 0)
         predictive.model = predictive.graph = None
-        state = {
-            name: getattr(clf, name)
-            for name in (
-                "classes_", "n_features_in_", "class_weight_", "_labels", "_is_offset",
-                "_is_calibrated",
-            )
-        }  # fmt: skip
-        # The rows of the sample are for the training points.
         model, copies = clf._interval_model, clf._interval_model.copies
         if copies is not None:
             copies = copies._replace(place=copies.place[:0], rows=None)
         state |= {"_predictive": predictive, "_interval_model": replace(model, copies=copies)}
-        return cls(state, AnsweredGraph(searched.n_points, searched.k_max, searched.metric))
+        return cls(state, clf.graph_.metric)
 
     def open(self, answer: NeighborQuery) -> BayesianKNeighborsClassifier:
         """Return a classifier that predicts the points of one answer."""
         clf = BayesianKNeighborsClassifier(n_jobs=1)
-        graph = self.graph.with_answer(answer)
-        clf.__dict__.update(self.state, graph_=graph)
+        clf.__dict__.update(self.state, graph_=AnsweredGraph(self.metric, answer))
         clf._predictive = clf._predictive.using(1, 0)
-        clf._predictive.graph = graph
+        clf._predictive.graph = clf.graph_
         return clf
 
 

@@ -244,7 +244,6 @@ class Calibrator:
         reverse: bool,
         groups: np.ndarray | None = None,
         incidence: Incidence | None = None,
-        voters: np.ndarray | None = None,
     ) -> Pairs:
         """Pair the training rows with their nearest, whose votes can be taken out.
 
@@ -253,7 +252,8 @@ class Calibrator:
         left_out : RawPrediction
         labels : ndarray of shape (n,)
         neighbors : ndarray of shape (k_max, n)
-            Neighbours by rank; with ``voters`` and without groups the first ``MOST_PAIRS`` will do.
+            Neighbours by rank. Without groups the first ``MOST_PAIRS`` will do if the pairs' voters
+            are replaced.
         n_votes : float
             Mean number of neighbours that vote.
         class_weight : ndarray of shape (n_classes,)
@@ -264,8 +264,6 @@ class Calibrator:
             Group numbers of the rows: the votes of the whole group of a row are taken out.
         incidence : Incidence, optional
             Edges in both directions, where there are groups and a neighbour votes in both.
-        voters : ndarray of shape (k_max, n_rows), optional
-            Neighbours by rank of the rows on which columns are examined.
 
         Returns
         -------
@@ -273,8 +271,7 @@ class Calibrator:
         """
         by_rank, n_classes = self.votes_by_rank, len(class_weight)
         log_loo, z = safe_log(left_out.probabilities), self.scale.standardise(left_out.distances)
-        # A rank counts as a voter if its vote is above a hundredth of that of the first rank.
-        n_voters = np.count_nonzero(by_rank > 0.01 * by_rank[0])
+        n_voters = self._count_voters()
         if groups is not None:
             edges = _list_forward(neighbors) if incidence is None else incidence
             of_groups = _sum_votes(by_rank[:n_voters], edges, groups, labels, n_classes)
@@ -291,8 +288,16 @@ class Calibrator:
 
         n_ranks = int(np.clip(int(n_votes / 5), 3, MOST_PAIRS))
         n_ranks = min(n_ranks, len(by_rank), len(neighbors))
-        voters = neighbors if voters is None else voters
-        return Pairs(neighbors[:n_ranks], predict_without_pair, voters=voters[:n_voters])
+        return Pairs(neighbors[:n_ranks], predict_without_pair, self.list_voters(neighbors))
+
+    def list_voters(self, neighbors: np.ndarray) -> np.ndarray:
+        """Return those of the neighbours by rank whose votes count."""
+        return neighbors[: self._count_voters()]
+
+    def _count_voters(self) -> int:
+        # A rank counts as a voter if its vote is above a hundredth of that of the first rank.
+        by_rank = self.votes_by_rank
+        return int(np.count_nonzero(by_rank > 0.01 * by_rank[0]))
 
     def _pool(self, log_probabilities: np.ndarray, votes: np.ndarray, z: np.ndarray) -> np.ndarray:
         share = local_share(np.maximum(votes, 0.0), _effective_number(self.votes_by_rank))

@@ -32,6 +32,7 @@ def _in(file: str, *names: str) -> tuple[str, ...]:
 
 _COUNTS = _in("graph/test_graph", "training_counts_against_the_twin")
 _WALK = _in("graph/test_graph", "counts_of_chosen_k_rise", "training_counts_against_the_twin")
+_CELLS = ("tests/distributed/test_block_graph.py",)
 _TIES = _in(
     "graph/test_ties", "keys_are_those_of_the_twin", "the_class_that_comes_first_does_not_win"
 )
@@ -95,8 +96,13 @@ MUTANTS = (
     Mutant("a walk over k counts ranks twice", "graph/neighbor_graph.py",
            "        reached = k\n", "        reached = k - 1\n", _WALK),
     Mutant("ties by row number", "graph/ties.py",
-           "rows = np.argsort(keys).astype(np.uint32)", "rows = np.arange(n, dtype=np.uint32)",
-           _TIES),
+           "order = np.argsort(key_of_rows(rows)).astype(np.uint32)",
+           "order = np.arange(len(rows), dtype=np.uint32)", _TIES),
+    Mutant("a cell of other machines is searched for itself alone", "distributed/cells.py",
+           "if (gap <= radii).any())", "if gap.max() == 0)", _CELLS),
+    Mutant("edges of other cells are lost", "distributed/cells.py",
+           "sources = np.concatenate([each.sources for each in sent])[order]",
+           "sources = targets.copy()", _CELLS),
     Mutant("a new point enters a list at equal distance", "graph/search/brute.py",
            'np.searchsorted(lists[i], distances[h], "right")',
            'np.searchsorted(lists[i], distances[h], "left")', _QUERY),

@@ -238,8 +238,8 @@ class DistributedNeighborsClassifier(BayesianKNeighborsClassifier):
         copies = Copies.from_rows(values, some, model.weights[some], model.n_classes)
         return copies if copies is None or n == len(rows) else copies._replace(rows=rows)
 
-    def _keep(self, route: FittedPosterior, prior: Prior, learned: Learned) -> None:
-        super()._keep(route, prior, learned)
+    def _keep(self, route: FittedPosterior, prior: Prior, learned: Learned, **about: Any) -> None:
+        super()._keep(route, prior, learned, **about)
         graph: Any = self.graph_
         cells = {"number": len(graph.boxes), "pairs searched": graph.n_searched}
         self.diagnostics_ |= {"compared_rows": min(graph.n_points, MAX_COMPARED), "cells": cells}

@@ -239,12 +239,6 @@ class NeighborGraph(Graph):
         """The lists themselves."""
         return self.neighbors
 
-    def up_to(self, k: int) -> NeighborGraph:
-        """Return the graph of at most k neighbours, so that nothing searches further."""
-        k = self.check_k(k)
-        distances = None if self.distances is None else self.distances[:k]
-        return NeighborGraph(self.neighbors[:k], distances, self.index)
-
     def gather(self) -> NeighborGraph:
         """Return itself."""
         return self

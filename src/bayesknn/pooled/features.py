@@ -39,8 +39,8 @@ class SearchedPoints:
         Class indices.
     n_classes : int
     norm : {"euclidean", "manhattan"}
-    search : dict
-        ``search`` and ``search_params``, as :func:`bayesknn.graph.search.build_index` takes them.
+    search : str
+        Name of the search, as :func:`bayesknn.graph.search.build_index` takes it.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SearchedPoints:
         labels: np.ndarray,
         n_classes: int,
         norm: str,
-        search: dict[str, Any],
+        search: str,
     ):
         self.norm, self.search, self.n_classes = norm, search, n_classes
         self.labels = labels.astype(np.uint32)
@@ -96,7 +96,7 @@ class SearchedPoints:
         return near, far, means
 
     def _build_index(self, points: np.ndarray) -> SearchIndex:
-        return build_index(points, make_metric(self.norm), **self.search)
+        return build_index(points, make_metric(self.norm), self.search)
 
 
 class Reach(NamedTuple):

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,6 +246,12 @@ def run_in_threads(
 
 def one_blas_thread() -> Any:
     """Return a context in which the BLAS uses one thread: on small matrices more of them wait."""
-    from threadpoolctl import threadpool_limits
+    return _find_libraries().limit(limits=1, user_api="blas")
 
-    return threadpool_limits(limits=1, user_api="blas")
+
+@cache
+def _find_libraries() -> Any:
+    """Return the controller of the loaded BLAS libraries; to look for them takes 3 ms each time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -87,7 +87,9 @@ def test_attributes():
     assert clf.k_values_[0] == 2 and clf.k_values_[-1] == len(X) // 2
     for name, law in clf.k_probabilities_.items():
         assert law.sum() == pytest.approx(1.0)
-        assert law.shape == ({"additive": (5,), "boosted": (4,)}.get(name) or clf.k_values_.shape)
+        assert law.shape == (
+            {"additive": (5,), "boosted": (4,), "smooth": (4,)}.get(name) or clf.k_values_.shape
+        )
     assert clf.loo_proba_.shape == (len(X), 2)
     assert clf.loo_log_score_ == pytest.approx(np.log(clf.loo_proba_[np.arange(len(X)), Y]).mean())
     assert clf.feature_relevance_.sum() == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""The two members without neighbours against scikit-learn; weights; what must not leak."""
+"""The members without neighbours against scikit-learn; weights; what must not leak."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ import bayesknn.pooled.classifier as classifier
 from bayesknn import PooledNeighborsClassifier
 from bayesknn.pooled.boosting import add_trees, grow_trees
 from bayesknn.pooled.columns import Columns, Sample, Settings
+from bayesknn.pooled.kernels import decompose
 from bayesknn.pooled.random_trees import find_importances
-from bayesknn.pooled.views import AdditiveView, BoostedView
+from bayesknn.pooled.views import AdditiveView, BoostedView, SmoothView
 from tests.pooled import dense
 from tests.pooled.test_classifier import find_gains
 
@@ -30,6 +31,11 @@ def draw(n, n_classes, seed, p=5):
 def as_sample(X, y, weights=None):
     weights = np.ones(len(y)) if weights is None else weights.astype(float)
     return Sample(Columns().fit(X), y, weights, int(y.max()) + 1)
+
+
+def build(view, sample):
+    """Return a fitted view of a sample that is in no folds."""
+    return view(sample, SETTINGS, decompose(sample, 0) if view is SmoothView else None)
 
 
 def cut_into_bins(X):
@@ -124,13 +130,13 @@ def test_whole_weights_are_repeated_rows():
     for table, rows in zip(tables, (X, X[again]), strict=True):
         table.fit(rows)
     for view, error in ((BoostedView, 1e-9), (AdditiveView, 5e-3)):
-        found = [
+        features = [
             view(sample, SETTINGS).features(table.transform(X[:40]))
             for sample, table in zip((once, often), tables, strict=True)
         ]
-        np.testing.assert_allclose(*found, atol=error)
+        np.testing.assert_allclose(*features, atol=error)
         plain = view(as_sample(X, y), SETTINGS).features(tables[0].transform(X[:40]))
-        assert np.abs(plain - found[0]).max() > 0.1
+        assert np.abs(plain - features[0]).max() > 0.1
     found = [
         find_importances(X, y, weights.astype(float), 3, 20, 0),
         find_importances(X[again], y[again], np.ones(len(again)), 3, 20, 0),
@@ -164,7 +170,7 @@ def test_bad_weights_are_named(weights, message):
         PooledNeighborsClassifier(("robust",)).fit(X, y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", ["additive", "boosted"])
+@pytest.mark.parametrize("name", ["additive", "boosted", "smooth"])
 def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
     """Permuted labels are predicted as soon as a view is judged on rows that it was fitted to."""
     honest = classifier.leave_folds_out
@@ -172,7 +178,8 @@ def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
     def seen_features(judged, sample, settings, folds):
         if judged != name:  # The metric by which places are judged.
             return honest(judged, sample, settings, folds)
-        return classifier.VIEWS[name](sample, settings).features(sample.table), None
+        shared = honest(judged, sample, settings, folds)[1]
+        return classifier.VIEWS[name](sample, settings, shared).features(sample.table), shared
 
     monkeypatch.setattr(classifier, "leave_folds_out", seen_features)
     gain, error = find_gains((name,))
@@ -181,8 +188,8 @@ def test_a_companion_that_had_seen_the_labels_would_leak(name, monkeypatch):
 
 def test_features_are_log_probabilities():
     X, y = draw(120, 3, 4)
-    for view in (AdditiveView, BoostedView):
+    for view in (AdditiveView, BoostedView, SmoothView):
         sample = as_sample(X, y)
-        logs = view(sample, SETTINGS).features(sample.table)[..., 0]
+        logs = build(view, sample).features(sample.table)[..., 0]
         assert logs.min() >= np.log(1e-5)
         np.testing.assert_allclose(log_softmax(logs, axis=2), logs, atol=1e-4)

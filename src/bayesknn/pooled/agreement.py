@@ -16,9 +16,10 @@ from bayesknn.graph.metrics import make_metric
 from bayesknn.pooled.boosting import Trees
 from bayesknn.pooled.columns import Table
 from bayesknn.pooled.features import Neighborhoods
+from bayesknn.pooled.kernels import Kernel
 from bayesknn.pooled.member import Member
 from bayesknn.pooled.metrics import METRICS
-from bayesknn.pooled.views import VIEWS, AdditiveView, BoostedView, NeighborView
+from bayesknn.pooled.views import VIEWS, BoostedView, NeighborView
 
 
 def check_parts(pool: Any) -> None:
@@ -56,7 +57,8 @@ def _check_parts(pool: Any) -> None:
             _agree(type(view) is BoostedView, name)
             n_settings[name] = _check_trees(view, table, n_classes)
         else:
-            _agree(type(view) is AdditiveView, name)
+            _agree(type(view) is VIEWS[name], name)
+            _agree(name != "smooth" or type(view.kernel) is Kernel, name)
             n_settings[name] = len(view.slopes)
             _require(view.features(table), (n_settings[name], 2, n_classes, 1), name)
     names = pool._members.keys()

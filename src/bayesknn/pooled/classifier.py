@@ -38,7 +38,6 @@ from bayesknn._utils.saving import VersionMixin, fingerprint
 from bayesknn.model import class_weights
 from bayesknn.pooled.agreement import check_parts
 from bayesknn.pooled.columns import Columns, Sample, Settings, Table
-from bayesknn.pooled.features import Reach
 from bayesknn.pooled.interval_model import find_pool_intervals
 from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
@@ -70,9 +69,9 @@ class PooledNeighborsClassifier(
     Where the aim is the best probabilities rather than inference about k and beta, this is the
     estimator to use. Five members look at neighbours, each in a metric of its own: soft counts of
     the neighbours' classes and the distances to each class, linked to probabilities by a
-    regression and averaged over k. Two companions look at no neighbours: an additive regression and
-    boosted trees. The members' probabilities are multiplied with exponents that maximise the
-    leave-one-out log score.
+    regression and averaged over k. Three companions look at no neighbours: an additive regression,
+    boosted trees and a smooth regression. The members' probabilities are multiplied with exponents
+    that maximise the leave-one-out log score.
 
     Parameters
     ----------
@@ -83,7 +82,8 @@ class PooledNeighborsClassifier(
         weighted by the importance of each column to randomised trees; ``"evidence"``, class shares
         along each column. Without neighbours: ``"additive"``, ridge logistic regression on the
         class shares along each column, on numbers and their squares; ``"boosted"``,
-        gradient-boosted trees.
+        gradient-boosted trees; ``"smooth"``, ridge logistic regression on smooth functions of all
+        columns together, squares and products among them.
     class_prior : array-like of shape (n_classes,) or dict, optional
         Class frequencies where the classifier is used, if they are not those of training: the
         predicted odds of class g are multiplied by ``p_g n / n_g``.
@@ -117,8 +117,8 @@ class PooledNeighborsClassifier(
         the training points.
     k_values_ : ndarray of int
     k_probabilities_ : dict of str to ndarray
-        How much each of ``k_values_`` counts in each member; of ``"additive"`` each penalty, of
-        ``"boosted"`` each number of rounds.
+        Weight of each of ``k_values_`` in each member; of ``"additive"`` and ``"smooth"`` of each
+        penalty, of ``"boosted"`` of each number of rounds.
     loo_proba_ : ndarray of shape (n, n_classes)
         Probabilities of the training points that owe nearly nothing to their own labels: members,
         and the weights of the pool, come from the other folds, but a label has its part in those.
@@ -173,7 +173,7 @@ class PooledNeighborsClassifier(
     >>> clf.score(ripley.X_test, ripley.y_test) > 0.9
     True
     >>> sorted(clf.pool_weights_)
-    ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'robust', 'within']
+    ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'robust', 'smooth', 'within']
     """
 
     classes_: np.ndarray
@@ -262,11 +262,11 @@ class PooledNeighborsClassifier(
         folds, settings = self._set_up(sample, n_folds)
         # On matrices of this size threads of the BLAS mostly wait for each other.
         with follow_stages(self, X, y, n_stages=len(names)) as stage, one_blas_thread():
-            members, loo, variances, reach = self._fit_members(sample, settings, folds, stage)
+            members, loo, variances, shared = self._fit_members(sample, settings, folds, stage)
         member_proba = np.array(list(loo.values()))
         exponents = fit_weights(member_proba, sample.labels, sample.judged_weights)
         pool_weights = dict(zip(names, exponents.tolist(), strict=True))
-        leader, views = _build_views(pool_weights, sample, settings, folds, reach)
+        leader, views = _build_views(pool_weights, sample, settings, folds, shared)
         interval_model, reach_at = find_pool_intervals(
             views[leader].space,
             members.get(leader),
@@ -328,20 +328,23 @@ class PooledNeighborsClassifier(
         folds: np.ndarray,
         stage: Callable[[str], Any],
     ) -> tuple[dict[str, Any], ...]:
-        """Return each member, its left-out probabilities, their variances over k, and the reach."""
-        members, loo, variances, reach = {}, {}, {}, {}
+        """Return members, left-out probabilities, their variances over k, and shared parts.
+
+        A shared part is what ``leave_folds_out`` returns for the view of all rows.
+        """
+        members, loo, variances, shared = {}, {}, {}, {}
         n, n_columns = sample.table.values.shape
         what = f"Fitting {n:,} rows, {n_columns:,} columns and {sample.n_classes} classes"
         with progress(what, len(self.members), verbose=self.verbose) as advance:
             for name in self.members:
                 with stage(name):
-                    features, reach[name] = leave_folds_out(name, sample, settings[name], folds)
+                    features, shared[name] = leave_folds_out(name, sample, settings[name], folds)
                     members[name], loo[name] = fit_member(
                         features, sample.labels, sample.judged_weights, self.n_jobs, sample.groups
                     )
                     variances[name] = members[name].proba(features)[1]
                 advance(1)
-        return members, loo, variances, reach
+        return members, loo, variances, shared
 
     def _find_odds_ratios(
         self, sample: Sample, order: Order, classes: np.ndarray
@@ -537,8 +540,8 @@ class PooledNeighborsClassifier(
             influence.
         influence : ndarray of shape (m, n_neighbors)
             What the row adds, through its soft counts in all metrics, to the log odds of its own
-            class against every other. Rows have no part of their own in the additive regression and
-            the boosted trees: ``neighbor_share_`` says how much neighbours count in all.
+            class against every other. Rows have no part of their own in the members without
+            neighbours: ``neighbor_share_`` says how much neighbours count in all.
         """
         n_neighbors = check_count(n_neighbors, "n_neighbors")
         return take_largest(self._find_influences(self._read(X)), n_neighbors)
@@ -688,7 +691,7 @@ def _build_views(
     sample: Sample,
     settings: dict[str, Settings],
     folds: np.ndarray,
-    reach: dict[str, Reach | None],
+    shared: dict[str, Any],
 ) -> tuple[str, dict[str, Any]]:
     """Return the leading metric and the views of all rows that predictions need, by name.
 
@@ -697,11 +700,11 @@ def _build_views(
     """
     metrics = [name for name in weights if name in METRICS]
     leader = max(metrics, key=lambda name: weights[name], default="robust")
-    if leader not in reach:
-        reach[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
+    if leader not in shared:
+        shared[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
     return leader, {
-        name: VIEWS[name](sample, settings[name], reach[name])
-        for name in reach
+        name: VIEWS[name](sample, settings[name], shared[name])
+        for name in shared
         # Members of weight 0 predict nothing.
         if name in (leader, *WITH_IMPORTANCES) or weights[name] > 0
     }

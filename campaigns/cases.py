@@ -444,8 +444,8 @@ _ESTIMATORS: dict[str, dict[str, tuple[Any, ...]]] = {
     "PooledNeighborsClassifier": {
         **{name: _SHARED[name] for name in ("max_neighbors", "n_jobs", "search", "search_params",
                                             "random_state", "verbose")},
-        "members": (("robust",), ("robust", "robust"), (), None, "robust", ["within", "x"], 3,
-                    ("evidence", "relevance")),
+        "members": (("evidence",), ("evidence", "evidence"), (), None, "evidence",
+                    ["discriminant", "x"], 3, ("robust", "relevance")),
         "n_folds": (2, 5, 1, 0, "x", 1000, None),
     },
     "ClassicalKNeighborsClassifier": {

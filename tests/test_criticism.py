@@ -374,7 +374,7 @@ def test_coverage_of_the_pool_keeps_the_weights_of_the_rows():
     """Weights of a pattern that no unweighted fit has: rows of weight near 0 hardly count."""
     X, y = make_table(60, 3)
     weights = np.where(np.arange(60) % 3 == 0, 1.0, 1e-3)
-    clf = PooledNeighborsClassifier(("robust",), random_state=0)
+    clf = PooledNeighborsClassifier(("evidence",), random_state=0)
     plain = check_intervals(clf.fit(X, y), X, y, n_repeats=2, random_state=0, verbose=0)
     weighted = clf.fit(X, y, sample_weight=weights)
     found = check_intervals(weighted, X, y, n_repeats=2, random_state=0, verbose=0)
@@ -442,7 +442,7 @@ def test_intervals_of_a_pool_with_a_class_of_one_row_and_one_without_weight():
     X = rng.normal(size=(40, 2)) + 0.5 * (y == "b")[:, None]
     y[[3, 30, 31]] = "c", "d", "d"
     weights = np.where(y == "d", 0.0, 1.0)
-    clf = PooledNeighborsClassifier(members=("robust",), random_state=0).fit(X, y, weights)
+    clf = PooledNeighborsClassifier(members=("evidence",), random_state=0).fit(X, y, weights)
     result = check_intervals(clf, X, y, n_repeats=3, random_state=0, verbose=0)
     assert 0.5 < result.coverage <= 1.0
     with pytest.raises(ValueError, match="must be the table that the classifier was fitted to"):

@@ -44,7 +44,7 @@ def name_expected_failures(estimator):
         BayesianKNeighborsClassifier("pseudo", "grid", **SHORT),
         BayesianKNeighborsClassifier("coherent", "exchange", **SHORT),
         # One member of either kind: neighbours, and trees in the neighbours' place.
-        PooledNeighborsClassifier(members=("robust", "boosted")),
+        PooledNeighborsClassifier(members=("evidence", "boosted")),
         ClassicalKNeighborsClassifier(),
         ColumnSelector("pseudo-evidence", max_columns=1),
     ],

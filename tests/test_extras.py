@@ -65,7 +65,7 @@ def test_the_classifiers_work_without_any_extra():
         assert clf.loo_proba_.shape == (60, 2) and clf.k_probabilities_.sum() > 0.99
         assert len(clf.sample_labels(X, n_draws=3)) == 3
         assert sample_labels(clf.graph_, 1.0, 3, 2, n_draws=1, random_state=0).shape == (1, 60)
-        pool = PooledNeighborsClassifier(members=("robust",), random_state=0).fit(X, y)
+        pool = PooledNeighborsClassifier(members=("evidence",), random_state=0).fit(X, y)
         assert pool.predict_interval(X).shape == (60, 2, 2)
         assert ClassicalKNeighborsClassifier(3).fit(X, y).predict(X).shape == (60,)
         ColumnSelector(by="loo").fit(X, y).transform(X)

@@ -277,7 +277,7 @@ def test_a_step_without_a_group_is_that_of_its_rows_together():
 def test_the_pool_leaves_whole_groups_out():
     X, y, groups = draw_visits(80, 4, sd=3.0)
     new, y_new, _ = draw_visits(300, 1, sd=3.0, seed=1)
-    pool = PooledNeighborsClassifier(("robust", "evidence", "additive"), random_state=0)
+    pool = PooledNeighborsClassifier(("discriminant", "evidence", "additive"), random_state=0)
 
     def score(clf):
         return np.log(clf.predict_proba(new)[np.arange(300), y_new])
@@ -303,7 +303,7 @@ def test_the_pool_leaves_whole_groups_out():
 def test_the_pool_takes_a_class_of_one_group():
     X, y, groups = draw_visits(20, 4)
     y[groups == 7] = 2
-    pool = PooledNeighborsClassifier(("robust", "additive"), random_state=0)
+    pool = PooledNeighborsClassifier(("evidence", "additive"), random_state=0)
     with pytest.warns(UserWarning, match="class 2 has rows in one group alone"):
         pool.fit(X, y, groups=groups)
     assert pool.classes_.tolist() == [0, 1, 2] and np.all(np.isfinite(pool.loo_proba_))
@@ -315,7 +315,7 @@ def test_the_pool_takes_a_class_of_one_group():
 
 def test_with_labels_of_whole_groups_permuted_nothing_is_learned():
     """Without groups the left-out error is next to 0: a relative has the label."""
-    pool = PooledNeighborsClassifier(("robust", "discriminant"), random_state=0)
+    pool = PooledNeighborsClassifier(("evidence", "discriminant"), random_state=0)
     errors = []
     for seed in range(12):
         X, _, groups = draw_visits(30, 3, seed=seed)
@@ -334,7 +334,7 @@ def test_rows_of_a_class_of_one_group_count_among_equal_rows():
     n = 60
     groups, X = np.arange(n) // 3, (np.arange(n) % 4 // 2)[:, None]
     y = np.where(groups == 0, "z", np.where(np.arange(n) % 2, "a", "b"))
-    clf = PooledNeighborsClassifier(("robust",), random_state=0).fit(X, y, groups=groups)
+    clf = PooledNeighborsClassifier(("evidence",), random_state=0).fit(X, y, groups=groups)
     copies = clf._interval_model.copies
     counted = copies.count_new(copies.values)
     assert np.all(counted.sum(axis=1) <= n / 2 + 1e-9)

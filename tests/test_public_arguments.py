@@ -85,7 +85,7 @@ PSEUDO_CLF = BayesianKNeighborsClassifier("pseudo", max_neighbors=K, beta_max=4.
 CLF = PSEUDO_CLF.fit(X, Y)
 COHERENT_CLF = clone(PSEUDO_CLF).set_params(likelihood="coherent", max_neighbors=2).fit(X, Y)
 CLASSICAL = ClassicalKNeighborsClassifier(max_neighbors=K).fit(X, Y)
-POOL = PooledNeighborsClassifier(("robust",), n_folds=3, random_state=0).fit(X, Y)
+POOL = PooledNeighborsClassifier(("evidence",), n_folds=3, random_state=0).fit(X, Y)
 SELECTOR = ColumnSelector(max_columns=1, random_state=0).fit(X, Y)
 
 COUNTS = [0, -1, 2.5, "three", None]
@@ -225,7 +225,7 @@ OF_ONE = {
     "NeighborGraph.from_points": {"X": X},
 }  # fmt: skip
 OF_FIT = {
-    "X": X, "likelihood": "pseudo", "max_neighbors": K, "beta_max": 4.0, "members": ("robust",),
+    "X": X, "likelihood": "pseudo", "max_neighbors": K, "beta_max": 4.0, "members": ("evidence",),
     "n_folds": 3, "prior": None, "n_neighbors": "loo", "max_columns": 1,
 }  # fmt: skip
 OBJECTS = (

@@ -65,7 +65,7 @@ def test_versions_are_put_in_order(older, newer, monkeypatch):
 
 ESTIMATORS = [
     BayesianKNeighborsClassifier("pseudo", random_state=0),
-    PooledNeighborsClassifier(members=("robust",), random_state=0),
+    PooledNeighborsClassifier(members=("evidence",), random_state=0),
     ClassicalKNeighborsClassifier(3),
     ColumnSelector(by="loo"),
 ]

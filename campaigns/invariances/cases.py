@@ -52,10 +52,10 @@ FACTORS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
 }
 _MEMBERS = {
-    "neighbours": ("robust", "within"),
-    "companions": ("evidence", "additive", "boosted"),
-    "one": ("robust",),
-    "all": ("robust", "within", "discriminant", "relevance", "evidence", "additive", "boosted"),
+    "neighbours": ("evidence", "discriminant"),
+    "companions": ("additive", "boosted", "smooth"),
+    "one": ("evidence",),
+    "all": ("discriminant", "relevance", "evidence", "additive", "boosted", "smooth"),
 }
 NUMBERS, CATEGORIES = ("number", "skewed", "whole"), ("text", "ordered", "boolean")
 

@@ -30,7 +30,7 @@ _CLASSIFIERS = {
     "calibrated": BayesianKNeighborsClassifier(
         "holmes-adams", beta_max=6.0, n_draws=20, calibrate=True, random_state=0
     ),
-    "pooled": PooledNeighborsClassifier(("robust", "discriminant"), random_state=0),
+    "pooled": PooledNeighborsClassifier(("evidence", "discriminant"), random_state=0),
 }
 NOTHING = [
     {"classifier": name, "sizes": sizes, "n_tables": N_TABLES}

@@ -34,7 +34,7 @@ from kept import HERE, describe_measurement
 
 FILE = HERE / "prediction.json"
 N_SPLITS, N_TEST = 2, 1000
-NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
+NEIGHBORS = ("discriminant", "relevance", "evidence")
 
 
 def write() -> None:

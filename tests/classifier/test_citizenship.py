@@ -238,7 +238,7 @@ def send_by_joblib(clf):
     scope="module",
     params=[
         make(),
-        PooledNeighborsClassifier(members=("robust", "within"), random_state=0),
+        PooledNeighborsClassifier(members=("evidence", "discriminant"), random_state=0),
         ClassicalKNeighborsClassifier(30),
     ],
     ids=lambda clf: type(clf).__name__,

@@ -95,7 +95,7 @@ def test_the_report_scores_the_rows_that_the_classifier_does(table):
     prior = {"a": 0.6, "b": 0.3, "c": 0.1}
     for clf in (
         BayesianKNeighborsClassifier("pseudo", beta_max=3.0, class_prior=prior),
-        PooledNeighborsClassifier(("robust",), class_prior=prior, random_state=0),
+        PooledNeighborsClassifier(("evidence",), class_prior=prior, random_state=0),
     ):
         adapter = adapt(clf.fit(X, y))
         assert np.flatnonzero(adapter.score_weights == 0).tolist() == [ALONE]

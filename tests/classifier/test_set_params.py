@@ -28,7 +28,7 @@ OTHERS = {
     "search_params": {"x": 3}, "max_neighbors": 2, "beta_max": 1.0, "prior": [1.0, 2.0],
     "class_prior": [0.1, 0.9], "class_prior_as": "weights", "calibrate": True, "n_chains": 1,
     "n_draws": 7, "n_warmup": 3, "n_jobs": 2, "random_state": 5, "verbose": 0, "n_neighbors": 1,
-    "members": ("within",), "categorical_features": [0], "n_folds": 2,
+    "members": ("discriminant",), "categorical_features": [0], "n_folds": 2,
 }  # fmt: skip
 
 
@@ -68,7 +68,7 @@ KINDS = {
     ),
     "coherent": BayesianKNeighborsClassifier(max_neighbors=3, n_draws=50, random_state=0),
     "classical": ClassicalKNeighborsClassifier(max_neighbors=4),
-    "pool": PooledNeighborsClassifier(("robust",), n_folds=3, random_state=0),
+    "pool": PooledNeighborsClassifier(("evidence",), n_folds=3, random_state=0),
 }
 
 

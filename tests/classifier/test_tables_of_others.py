@@ -27,7 +27,7 @@ X = RNG.normal(size=(N, 2))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=N) > 0).astype(int)
 BAYESIAN = BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0, random_state=0)
 CLASSICAL = ClassicalKNeighborsClassifier()
-POOL = PooledNeighborsClassifier(("robust",), n_folds=3, random_state=0)
+POOL = PooledNeighborsClassifier(("evidence",), n_folds=3, random_state=0)
 ALL = pytest.mark.parametrize(
     "clf", [BAYESIAN, CLASSICAL, POOL], ids=lambda clf: type(clf).__name__
 )

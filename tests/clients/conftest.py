@@ -24,7 +24,7 @@ CLASSIFIERS = {
     "bayesian": lambda: BayesianKNeighborsClassifier(
         "pseudo", max_neighbors=12, beta_max=4.0, n_draws=500, random_state=0
     ),
-    "pooled": lambda: PooledNeighborsClassifier(members=("robust",), random_state=0),
+    "pooled": lambda: PooledNeighborsClassifier(members=("evidence",), random_state=0),
     "classical": lambda: ClassicalKNeighborsClassifier(5),
 }
 # What does not work yet, by test and classifier, and why: an entry goes with the mend.

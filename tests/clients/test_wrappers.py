@@ -49,7 +49,7 @@ def test_bagging(ripley):
     from sklearn.ensemble import BaggingClassifier
 
     X, y, new, _ = ripley
-    pool = PooledNeighborsClassifier(members=("robust",), random_state=0)
+    pool = PooledNeighborsClassifier(members=("evidence",), random_state=0)
     bag = BaggingClassifier(pool, n_estimators=2, random_state=0).fit(X, y)
     assert_allclose(bag.predict_proba(new).sum(axis=1), 1)
 
@@ -173,7 +173,7 @@ def test_fairlearn_reduction(ripley):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
     X, y, _, _ = ripley
-    pool = PooledNeighborsClassifier(members=("robust",), random_state=0)
+    pool = PooledNeighborsClassifier(members=("evidence",), random_state=0)
     fair = ExponentiatedGradient(pool, DemographicParity(), max_iter=2)
     fair.fit(X, y, sensitive_features=(X[:, 0] > 0).astype(int))
     assert set(fair.predict(X, random_state=0)) <= {0, 1}

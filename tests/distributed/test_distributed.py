@@ -111,7 +111,7 @@ def assert_close(found, expected, proba):
 
 def test_in_memory_classifiers_predict_dask_collections_by_blocks(client, in_memory):
     new = da.from_array(NEW, chunks=(150, P))
-    pool = PooledNeighborsClassifier(("robust", "within"), max_neighbors=20, random_state=0)
+    pool = PooledNeighborsClassifier(("evidence", "discriminant"), max_neighbors=20, random_state=0)
     pool.fit(X[:500], Y[:500])
     for clf in (in_memory["pseudo"], pool):
         for name in ("predict", "predict_proba", "predict_interval", "predict_zone"):

@@ -26,7 +26,7 @@ FRAME = pd.DataFrame({"x": RNG.normal(size=N) + 3 * Y, "z": RNG.normal(size=N), 
 
 
 # Two members will do: the others are compared no differently.
-OWN = PooledNeighborsClassifier(members=("robust", "within"), random_state=0)
+OWN = PooledNeighborsClassifier(members=("evidence", "discriminant"), random_state=0)
 
 
 def compared(labels=Y, rows=slice(None), table=FRAME):

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import log_softmax, logsumexp, ndtri, softmax
 from sklearn.ensemble import ExtraTreesClassifier
 
-METRICS = ("robust", "within", "discriminant", "relevance", "evidence")
+METRICS = ("discriminant", "relevance", "evidence")
 
 
 def normal_scores(X, x):
@@ -83,30 +83,24 @@ def evidence(X, y, n_classes, x):
 
 
 def embed(metric, X, y, n_classes, x, seed):
-    """Return training and new points as coordinates, and the norm."""
-    if metric == "robust":
-        return normal_scores(X, X), normal_scores(X, x), "cityblock"
-    if metric == "within":
-        L = whiten(X, y, n_classes)
-    elif metric == "discriminant":
-        L = discriminate(X, y, n_classes)
-    elif metric == "relevance":
+    """Return training and new points as coordinates."""
+    if metric == "relevance":
         root = np.sqrt(weigh_columns(X, y, seed))
-        return normal_scores(X, X) * root, normal_scores(X, x) * root, "euclidean"
-    else:
+        return normal_scores(X, X) * root, normal_scores(X, x) * root
+    if metric == "evidence":
         X, x = evidence(X, y, n_classes, x)
-        L = discriminate(X, y, n_classes)
-    return X @ L, x @ L, "euclidean"
+    L = discriminate(X, y, n_classes)
+    return X @ L, x @ L
 
 
 def tricube(u):
     return np.maximum(1 - u**3, 0) ** 3
 
 
-def features(Z, y, n_classes, ks, z, reach, epsilon, norm="euclidean"):
+def features(Z, y, n_classes, ks, z, reach, epsilon):
     """(len(ks), m, n_classes, 2) features of new points z, reach by left_out_features."""
     Y = np.eye(n_classes)[y]
-    d = cdist(z, Z, norm)
+    d = cdist(z, Z)
     near = np.sort(d, axis=1)
     by_class = [np.sort(d[:, y == g], axis=1) for g in range(n_classes)]
     is_listed = d <= near[:, [ks[-1]]]
@@ -120,7 +114,7 @@ def features(Z, y, n_classes, ks, z, reach, epsilon, norm="euclidean"):
     return found
 
 
-def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
+def left_out_features(places, y, n_classes, ks, folds):
     """Features of the training points; places[f] has all rows as learned without fold f.
 
     Then how far their lists go without their fold, and epsilon.
@@ -128,7 +122,7 @@ def left_out_features(places, y, n_classes, ks, folds, norm="euclidean"):
     n, n_known = len(y), len(y) - np.bincount(folds).max()
     ks = np.clip(np.round(ks * n_known / n).astype(int), 1, n_known - 1)
     # Row i by the coordinates without its own fold, which is out of reach.
-    d = np.array([cdist(places[f][[i]], places[f], norm)[0] for i, f in enumerate(folds)])
+    d = np.array([cdist(places[f][[i]], places[f])[0] for i, f in enumerate(folds)])
     d[folds[:, None] == folds] = np.inf
     near = np.sort(d, axis=1)
     epsilon = 1e-3 * np.median(near[:, :5])
@@ -221,13 +215,13 @@ def predict(X, y, x, folds, metrics=METRICS, seed=0):
     ks = np.unique(np.round(np.geomspace(2, n // 2, 10)).astype(int))
     loos, news = [], []
     for metric in metrics:
-        Z, z, norm = embed(metric, X, y, G, x, seed)
+        Z, z = embed(metric, X, y, G, x, seed)
         places = [
             embed(metric, X[folds != f], y[folds != f], G, X, seed)[1] for f in np.unique(folds)
         ]
-        phi, reach, epsilon = left_out_features(places, y, G, ks, folds, norm)
+        phi, reach, epsilon = left_out_features(places, y, G, ks, folds)
         thetas, weights, loo = fit_member(phi, y)
-        phi_new = features(Z, y, G, ks, z, reach, epsilon, norm)
+        phi_new = features(Z, y, G, ks, z, reach, epsilon)
         p = sum(
             w * np.exp(log_link(t, f)) for w, t, f in zip(weights, thetas, phi_new, strict=True)
         )

@@ -167,7 +167,7 @@ def test_weights_move_every_member():
 def test_bad_weights_are_named(weights, message):
     X, y = draw(120, 2, 3)
     with pytest.raises(ValueError, match=message):
-        PooledNeighborsClassifier(("robust",)).fit(X, y, sample_weight=weights)
+        PooledNeighborsClassifier(("evidence",)).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", ["additive", "boosted", "smooth"])

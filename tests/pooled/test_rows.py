@@ -68,7 +68,7 @@ def test_other_names_of_classes_and_categories_give_the_same_answers():
     assert clf.loo_log_score_ == pytest.approx(other.loo_log_score_)
 
 
-@pytest.mark.parametrize("members", [("robust", "within"), ALL], ids=len)
+@pytest.mark.parametrize("members", [("evidence", "discriminant"), ALL], ids=len)
 def test_a_row_of_weight_0_is_left_out(members):
     frame, y = table()
     weights = np.random.default_rng(2).choice([0.0, 1.0, 3.0], 90)
@@ -89,8 +89,8 @@ def test_a_class_of_weight_0_is_left_out():
     frame, y = table()
     frame, there = frame[["size", "age"]], y != "b"
     with pytest.warns(UserWarning, match="all rows of class 'b' have weight 0"):
-        clf = make(("robust", "additive")).fit(frame, y, there.astype(float))
-    other = make(("robust", "additive")).fit(frame[there], y[there])
+        clf = make(("evidence", "additive")).fit(frame, y, there.astype(float))
+    other = make(("evidence", "additive")).fit(frame[there], y[there])
     assert clf.classes_.tolist() == ["a", "c"]
     assert_equal(answers(clf, frame), answers(other, frame))
     assert clf.loo_proba_.shape == (90, 2)
@@ -116,7 +116,7 @@ def test_a_row_alone_in_its_class_is_predicted_as_a_new_one(members):
 def test_long_work_is_announced_with_its_size(caplog):
     frame, y = table()
     with caplog.at_level("INFO", logger="bayesknn"):
-        make(("robust",)).fit(frame, y).predict_proba(frame[:9])
+        make(("evidence",)).fit(frame, y).predict_proba(frame[:9])
     messages = [record.getMessage() for record in caplog.records]
     assert messages[0] == "Fitting 90 rows, 3 columns and 3 classes"
     assert messages[-1] == "Predicting 9 rows"
@@ -127,14 +127,14 @@ def test_long_work_is_announced_with_its_size(caplog):
 def test_cross_validation_of_a_rare_class_and_bags():
     frame, y = table(60)
     y = np.where(np.arange(60) % 30 == 0, "rare", y)
-    assert np.isfinite(cross_val_score(make(("robust", "boosted")), frame, y, cv=3)).all()
+    assert np.isfinite(cross_val_score(make(("evidence", "boosted")), frame, y, cv=3)).all()
     X, labels = frame[["size"]].to_numpy(), frame["colour"].to_numpy()
     # scikit-learn draws the rows of a bag as weights, 0 for those that are not drawn.
-    bags = BaggingClassifier(make(("robust",)), n_estimators=3, random_state=0).fit(X, labels)
+    bags = BaggingClassifier(make(("evidence",)), n_estimators=3, random_state=0).fit(X, labels)
     np.testing.assert_allclose(bags.predict_proba(X).sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("members", [("robust",), ("evidence", "additive"), ("boosted",)])
+@pytest.mark.parametrize("members", [("discriminant",), ("evidence", "additive"), ("boosted",)])
 @pytest.mark.parametrize("share", [2, 4])
 def test_of_noise_left_out_scores_say_what_new_rows_show(members, share):
     """Over 12 tables: error, AUC, log-loss, and how many rows are decided and how many wrongly.
@@ -174,7 +174,7 @@ def test_tables_of_which_a_fold_leaves_next_to_nothing():
     """One row outside the largest group is an error; equal rows outside a fold are none."""
     y, groups = np.arange(9) % 2, np.arange(9) == 0
     X = np.arange(9.0)[:, None]
-    for members in (("robust",), ("additive",)):
+    for members in (("evidence",), ("additive",)):
         with pytest.raises(ValueError, match="one row alone lies outside the largest group"):
             make(members).fit(X, y, groups=groups)
         assert np.isfinite(make(members).fit([[0, 0], [0, 0], [1, 0]], [0, 1, 0]).loo_proba_).all()

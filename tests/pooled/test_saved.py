@@ -13,7 +13,8 @@ from bayesknn import PooledNeighborsClassifier
 rng = np.random.default_rng(0)
 y = np.arange(300) % 3
 X = rng.normal(size=(300, 3)) + y[:, None]
-fitted = PooledNeighborsClassifier(("robust", "within", "boosted"), max_neighbors=9, random_state=0)
+members = ("evidence", "discriminant", "boosted")
+fitted = PooledNeighborsClassifier(members, max_neighbors=9, random_state=0)
 state = fitted.fit(X, y).__getstate__()
 fitted.predict_influence(X[:2])  # compiles what is used below
 
@@ -51,7 +52,7 @@ for path, new in json.load(sys.stdin):
 print(json.dumps(found))
 """
 
-SPACE = ["_views", "within", "space"]
+SPACE = ["_views", "discriminant", "space"]
 BOOSTED = ["_views", "boosted"]
 TREES = [*BOOSTED, "trees"]
 CHANGES = [

@@ -12,7 +12,7 @@ RIPLEY = load_ripley()
 
 @pytest.fixture(scope="module")
 def ripley():
-    clf = PooledNeighborsClassifier(("robust", "within"), random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant",), random_state=0)
     return clf.fit(RIPLEY.X_train, RIPLEY.y_train)
 
 
@@ -33,7 +33,7 @@ def test_intervals_hold_the_probabilities_and_widen_with_the_level(ripley):
 
 
 def test_intervals_hold_probabilities_that_class_prior_moved():
-    clf = PooledNeighborsClassifier(("robust",), class_prior=[0.999, 0.001], random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant",), class_prior=[0.999, 0.001], random_state=0)
     clf.fit(RIPLEY.X_train, RIPLEY.y_train)
     summary = clf.predict_summary(RIPLEY.X_test, level=0.1)
     for p, ends in (summary[:2], (clf.loo_proba_, clf.loo_interval(0.1))):
@@ -66,7 +66,7 @@ def test_zones_and_typicality(ripley):
 
 def test_influence_is_what_a_row_adds(ripley):
     """In a pool of one metric whose links use counts alone, it is exactly that."""
-    clf = PooledNeighborsClassifier(("within",), random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant",), random_state=0)
     clf.fit(RIPLEY.X_train, RIPLEY.y_train)
     new = RIPLEY.X_test[:1]
     indices, influence = clf.predict_influence(new, n_neighbors=400)
@@ -75,7 +75,7 @@ def test_influence_is_what_a_row_adds(ripley):
     assert len(set(indices[0][there])) == there.sum() <= 250
     assert (influence[0][~there] == 0).all()
     # Rank by rank from the soft counts, written out for one row.
-    view, member = clf._views["within"], clf._members["within"]
+    view, member = clf._views["discriminant"], clf._members["discriminant"]
     space = view.space
     x = view.metric.transform(clf._columns.transform(new))[0]
     d = np.linalg.norm(space.points - x, axis=1)
@@ -90,7 +90,7 @@ def test_influence_is_what_a_row_adds(ripley):
         votes = (1 - u[0] ** 3) ** 3 + (1 - u[1] ** 3) ** 3
         total = 0.5 + votes[RIPLEY.y_train == RIPLEY.y_train[row]].sum()
         added += weight * b[0] * np.log(total / (total - votes[row]))
-    assert influence[0, 3] == pytest.approx(clf.pool_weights_["within"] * added)
+    assert influence[0, 3] == pytest.approx(clf.pool_weights_["discriminant"] * added)
 
 
 def draw_law(law, rng, n):
@@ -141,7 +141,7 @@ def test_intervals_of_left_out_rows_cover():
         rng = np.random.default_rng([seed, 8])
         X, p = draw_law("ring", rng, 250)
         y = (rng.random(250) < p).astype(int)
-        clf = PooledNeighborsClassifier(("robust", "within"), random_state=seed).fit(X, y)
+        clf = PooledNeighborsClassifier(("discriminant",), random_state=seed).fit(X, y)
         found.append([covers(clf.loo_interval(level), p) for level in (0.95, 0.5)])
     (covered, width), (half, _) = np.mean(found, axis=0)
     assert covered > 0.88 and width < 0.6 and half < 0.8, found
@@ -211,7 +211,7 @@ def test_noise_columns_cost_little(law):
 
 
 def fit_weighted(weights):
-    clf = PooledNeighborsClassifier(("robust", "additive"), random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant", "additive"), random_state=0)
     return clf.fit(RIPLEY.X_train[::2], RIPLEY.y_train[::2], weights)
 
 
@@ -251,6 +251,6 @@ def test_folds_of_one_row_leave_wide_intervals():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2
     X = rng.normal(size=(30, 2)) + y[:, None]
-    clf = PooledNeighborsClassifier(("robust",), n_folds=20, random_state=0).fit(X, y)
+    clf = PooledNeighborsClassifier(("discriminant",), n_folds=20, random_state=0).fit(X, y)
     low, high = np.moveaxis(clf.predict_interval(X), -1, 0)
     assert np.all(low <= clf.predict_proba(X)) and np.all(high - low > 0.3)

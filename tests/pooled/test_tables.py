@@ -10,7 +10,7 @@ from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
 from bayesknn.pooled.columns import Columns
 
 ALL = PooledNeighborsClassifier().members
-NEIGHBORS = ("robust", "within", "discriminant", "relevance", "evidence")
+NEIGHBORS = ("discriminant", "relevance", "evidence")
 
 
 def test_ordered_categories_stay_in_order():
@@ -61,7 +61,7 @@ def test_what_is_the_same_as_text_is_the_same_category(fitted, asked):
     y = np.append(x[1:] > 5, False) ^ (np.arange(30) % 3 == 0)
     gower = {"metric": "gower", "metric_params": {"categorical": ["code"]}}
     for clf in (
-        PooledNeighborsClassifier(["within"], categorical_features=["code"], random_state=0),
+        PooledNeighborsClassifier(["discriminant"], categorical_features=["code"], random_state=0),
         BayesianKNeighborsClassifier("pseudo", max_neighbors=5, beta_max=4.0, **gower),
     ):
         first, second = map(clf.fit(frames[0], y).predict_proba, frames)
@@ -70,7 +70,7 @@ def test_what_is_the_same_as_text_is_the_same_category(fitted, asked):
 
 def test_a_column_of_new_categories_is_warned_of():
     frame = pd.DataFrame({"x": np.arange(8.0), "town": list("abababab")})
-    clf = PooledNeighborsClassifier(["within"], random_state=0).fit(frame, list("ababbaab"))
+    clf = PooledNeighborsClassifier(["discriminant"], random_state=0).fit(frame, list("ababbaab"))
     expected = "column 'town' holds categories .* in 6 of 8 rows, such as 'c' and 'd'"
     with pytest.warns(UserWarning, match=expected):
         clf.predict(frame.assign(town=list("cdcdcdab")))
@@ -105,7 +105,7 @@ def test_class_prior_is_an_offset():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
-    clf = PooledNeighborsClassifier(("within",), random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant",), random_state=0)
     plain, ends = clf.fit(X, y).predict_proba(X), clf.predict_interval(X)
     clf.set_params(class_prior={0: 0.9, 1: 0.1})
     shifted = clf.fit(X, y).predict_proba(X)
@@ -126,8 +126,8 @@ def test_class_prior_of_the_weighted_frequencies_changes_nothing():
     X, y = load_iris(return_X_y=True)
     weights = np.random.default_rng(0).choice([0.5, 4.0], 150) * (1 + y)
     shares = np.bincount(y, weights) / weights.sum()
-    plain = PooledNeighborsClassifier(("robust",), random_state=0).fit(X, y, weights)
-    given = PooledNeighborsClassifier(("robust",), class_prior=shares, random_state=0)
+    plain = PooledNeighborsClassifier(("evidence",), random_state=0).fit(X, y, weights)
+    given = PooledNeighborsClassifier(("evidence",), class_prior=shares, random_state=0)
     given.fit(X, y, weights)
     np.testing.assert_allclose(given.predict_proba(X), plain.predict_proba(X))
     np.testing.assert_allclose(given.loo_proba_, plain.loo_proba_)
@@ -178,7 +178,7 @@ def test_companions_alone_have_intervals_and_typicality():
 def test_refusals_name_what_was_wrong():
     with pytest.raises(ValueError, match="no class is in two rows"):
         PooledNeighborsClassifier().fit(np.eye(3), ["a", "b", "c"])
-    clf = PooledNeighborsClassifier(("robust",)).fit(np.eye(4), [0, 0, 1, 1])
+    clf = PooledNeighborsClassifier(("evidence",)).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="joint draws.*BayesianKNeighborsClassifier"):
         clf.predict_counts(np.eye(4), prevalence="free")
     with pytest.raises(ValueError, match="prevalence must be one of"):
@@ -229,13 +229,13 @@ def test_counts_in_a_batch_are_covered(law):
 
 def test_counts_in_a_batch_are_covered_by_neighbors():
     """Quick: an interval of sums without the error of leave-one-out covers about 0.7 here."""
-    assert cover_counts("slope", 60, ("within",)) > 0.78
+    assert cover_counts("slope", 60, ("discriminant",)) > 0.78
 
 
 def test_counts_follow_the_class_frequencies_that_are_given():
     """Balanced in training, nine to one in the batch: covered by those who are told."""
-    assert cover_counts("slope", 60, ("within",), [0.9, 0.1], n_out_of_9=1) > 0.78
-    assert cover_counts("slope", 60, ("within",), None, n_out_of_9=1) < 0.2
+    assert cover_counts("slope", 60, ("discriminant",), [0.9, 0.1], n_out_of_9=1) > 0.78
+    assert cover_counts("slope", 60, ("discriminant",), None, n_out_of_9=1) < 0.2
 
 
 def test_numbers_as_text_are_rejected():

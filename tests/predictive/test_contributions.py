@@ -15,7 +15,7 @@ Y = np.arange(60) % 2
 X = np.column_stack([RNG.normal(size=60) + 4 * Y, RNG.normal(size=60)])
 MODELS = {
     "pseudo": BayesianKNeighborsClassifier("pseudo", max_neighbors=8, beta_max=4.0),
-    "pool": PooledNeighborsClassifier(members=("robust", "additive"), random_state=0),
+    "pool": PooledNeighborsClassifier(members=("evidence", "additive"), random_state=0),
     "classical": ClassicalKNeighborsClassifier(9),
 }
 
@@ -52,7 +52,9 @@ def test_the_column_that_separates_the_classes_contributes(name, as_frame):
 def test_categories_are_replaced_as_numbers_are():
     town = np.where(Y, "Rome", "Oslo")
     table = pd.DataFrame({"town": pd.Categorical(town), "x": X[:, 1]})
-    clf = PooledNeighborsClassifier(members=("robust", "within"), random_state=0).fit(table, Y)
+    clf = PooledNeighborsClassifier(members=("evidence", "discriminant"), random_state=0).fit(
+        table, Y
+    )
     found = clf.predict_contributions(table.iloc[:4], table)
     assert (found[:, 0] > np.abs(found[:, 1])).all()
 

@@ -180,7 +180,7 @@ def test_the_relevance_is_that_of_the_column_it_stands_beside(monkeypatch):
     words.loc[:8, "word"] = "b"
     noise = np.random.default_rng(0).normal(size=(120, 2))
     table = words.assign(first=noise[:, 0], second=noise[:, 1], y=table["y"])
-    settings = {"members": ("relevance", "robust"), "random_state": 0}
+    settings = {"members": ("relevance", "evidence"), "random_state": 0}
     analysis = analyse(table, "y", model="pooled", settings=settings)
     assert analysis.model.adapter.summarise()["relevance"]["word"] > 0.8
     # On the page where columns are too many to permute each.

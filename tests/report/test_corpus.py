@@ -52,7 +52,7 @@ def test_categories_are_the_same_whatever_their_type():
     """Written as words for training and as numbers at prediction, or with spaces."""
     table = pd.read_csv(CORPUS / "titanic.csv")
     X = table[["class", "sex"]].apply(lambda column: column.astype("category").cat.codes)
-    clf = PooledNeighborsClassifier(["within"], categorical_features=[0, 1], random_state=0)
+    clf = PooledNeighborsClassifier(["discriminant"], categorical_features=[0, 1], random_state=0)
     probabilities = clf.fit(X.astype(str), table["survived"]).predict_proba(X)
     assert probabilities[:, 1].max() > 0.5 > probabilities[:, 1].min()
     for same in (X.astype(str), X.astype(float), X.astype(str) + " "):
@@ -66,7 +66,7 @@ def test_a_roc_curve_has_the_area_that_is_written_below_it(tmp_path):
     """In steps through tied probabilities it lay below the diagonal."""
     table = pd.read_csv(CORPUS / "titanic.csv")
     X, y = table.drop(columns="survived"), table["survived"]
-    clf = PooledNeighborsClassifier(["within"], random_state=0).fit(X[:80], y[:80])
+    clf = PooledNeighborsClassifier(["discriminant"], random_state=0).fit(X[:80], y[:80])
     parts = (X[:80], y[:80], X[80:], y[80:])
     page = write_report(clf, *parts, out=tmp_path / "r.html", compare=False)
     text = page.read_text(encoding="utf-8")

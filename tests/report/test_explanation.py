@@ -13,7 +13,7 @@ from bayesknn.report.page import (
 )
 from tests.report.tables import QUICK, mixed_table, two_columns
 
-SETTINGS = {"pseudo": QUICK, "pooled": {"members": ("robust", "within"), "random_state": 0}}
+SETTINGS = {"pseudo": QUICK, "pooled": {"members": ("evidence", "discriminant"), "random_state": 0}}
 
 
 def noisy_table(n, seed):

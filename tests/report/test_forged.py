@@ -121,7 +121,9 @@ def at(index, value):
     return change
 
 
-SPACE = "CLASSIFIER/_views/within/space"
+DISCRIMINANT = "CLASSIFIER/_views/discriminant"
+SPACE = f"{DISCRIMINANT}/space"
+SMOOTH = "CLASSIFIER/_views/smooth"
 BOOSTED = "CLASSIFIER/_views/boosted"
 CLASS = "bayesknn class"
 COLUMNS = "preparer_/columns_"
@@ -143,13 +145,17 @@ CHANGES = {
         "fewer cuts": (f"{BOOSTED}/trees/cuts", lambda a: a[:, :-1]),
         "an order": ("CLASSIFIER/_columns/parts/2/is_ordered", True),
         "fewer shares": ("CLASSIFIER/_columns/parts/2/shares", lambda a: a[:1]),
-        "narrow axes": ("CLASSIFIER/_views/within/metric/whitening_/axes", lambda a: a[:, :1]),
+        "narrow axes": (f"{DISCRIMINANT}/metric/whitening_/axes", lambda a: a[:, :1]),
         "fewer weights": (f"{SPACE}/weights", lambda a: a[:-1]),
         "other labels": (f"{SPACE}/labels", lambda a: a[::-1]),
         "a class beyond": (f"{SPACE}/labels", at(0, 3)),
         "a longer list": (f"{SPACE}/k_values", lambda a: a + 60),
         "fewer radii": (f"{SPACE}/reach", lambda a: a[:, 1:]),
-        "another norm": (f"{SPACE}/norm", "manhattan"),
+        "fewer landmarks": (f"{SMOOTH}/kernel/landmarks", lambda a: a[1:]),
+        "landmarks of other columns": (f"{SMOOTH}/kernel/landmarks", lambda a: a[:, 1:]),
+        "slopes of other classes": (f"{SMOOTH}/slopes", lambda a: a[:, :1]),
+        "a kernel of no number": (f"{SMOOTH}/kernel/bandwidth", float("nan")),
+        "no kernel": (f"{SMOOTH}/kernel/{CLASS}", "bayesknn.pooled.kernels.KernelSpace"),
         "points that are none": (f"{SPACE}/classes/0/points", at(0, np.nan)),
         "another search": (f"{SPACE}/classes/0/{CLASS}",
                            "bayesknn.graph.search.brute.PrecomputedSearch"),
@@ -158,14 +164,14 @@ CHANGES = {
         "another view": (f"{BOOSTED}/{CLASS}", "bayesknn.pooled.views.AdditiveView"),
         "a class that no model has": (f"{BOOSTED}/{CLASS}", "bayesknn._utils.jit._Announcer"),
         "another leader": ("CLASSIFIER/_leader", "boosted"),
-        "alpha of one class": ("CLASSIFIER/_members/within/alpha", lambda a: a[:, :1]),
-        "links at other k": ("CLASSIFIER/_members/within/k_weights", lambda a: a[1:]),
+        "alpha of one class": ("CLASSIFIER/_members/discriminant/alpha", lambda a: a[:, :1]),
+        "links at other k": ("CLASSIFIER/_members/discriminant/k_weights", lambda a: a[1:]),
         "a place beyond": ("CLASSIFIER/_reach_at", 99),
-        "a rate of no number": ("CLASSIFIER/_members/within/b", lambda a: a * np.nan),
+        "a rate of no number": ("CLASSIFIER/_members/discriminant/b", lambda a: a * np.nan),
         "an infinite leaf": (f"{BOOSTED}/trees/values", at((0, 1), np.inf)),
         "an infinite reach": (f"{SPACE}/reach", lambda a: a * np.inf),
         "a mean of no number": ("CLASSIFIER/_columns/parts/0/mean", float("nan")),
-        "an infinite weight": ("CLASSIFIER/pool_weights_/within", float("inf")),
+        "an infinite weight": ("CLASSIFIER/pool_weights_/discriminant", float("inf")),
         "a range of no number": (f"{COLUMNS}/length/low", float("nan")),
         "an unknown kind": (f"{COLUMNS}/length/kind/{CLASS}", "bayesknn.tables.remarks.Remark"),
         "a column of another kind": (f"{COLUMNS}/town/kind/{CLASS}", "bayesknn.tables.kinds.Date"),

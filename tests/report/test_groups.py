@@ -67,7 +67,7 @@ def test_what_cannot_be_a_group_is_named(tmp_path):
 def test_a_report_of_other_groups_is_refused(tmp_path):
     table = draw_visits()
     X, y, patients = table[["x", "z"]], table["y"], table["patient"]
-    plain = PooledNeighborsClassifier(("robust",), random_state=0).fit(X, y)
+    plain = PooledNeighborsClassifier(("evidence",), random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="fitted without groups.*groups=groups"):
         write_report(plain, X, y, out=tmp_path / "r.html", groups=patients)
     clf = PSEUDO.fit(X, y, groups=patients)

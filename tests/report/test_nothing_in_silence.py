@@ -73,7 +73,7 @@ def test_an_error_of_almost_nothing_is_doubted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "classifier", [PSEUDO, PooledNeighborsClassifier(members=["robust"], random_state=0)]
+    "classifier", [PSEUDO, PooledNeighborsClassifier(members=["evidence"], random_state=0)]
 )
 def test_rows_that_the_classifier_was_not_fitted_to_are_refused(classifier, tmp_path):
     table = two_columns(80).assign(town=np.arange(80) % 3)

@@ -210,7 +210,7 @@ def pooled_page():
     table["y"] = np.where(np.arange(300) % 100, "ordinary", "fraud")
     table.loc[table["y"] == "fraud", ["x", "z"]] += 2.0
     settings = {"random_state": 0, "max_neighbors": 4}
-    settings["members"] = ("within", "relevance", "additive", "boosted")
+    settings["members"] = ("discriminant", "relevance", "additive", "boosted")
     return render(analyse(table, "y", model="pooled", settings=settings))
 
 

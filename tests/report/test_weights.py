@@ -124,7 +124,10 @@ def test_weighted_errors_are_those_of_resampling():
 def fitted(request):
     """Analyse a balanced table with a prior of .1 and .9."""
     table = two_columns(160).assign(x=lambda frame: frame["x"] - frame["y"])
-    settings = {"pseudo": QUICK, "pooled": {"members": ("within", "robust"), "random_state": 0}}
+    settings = {
+        "pseudo": QUICK,
+        "pooled": {"members": ("discriminant", "evidence"), "random_state": 0},
+    }
     settings = {**settings[request.param], "class_prior": PRIOR}
     return table, analyse(table, "y", table[:50], model=request.param, settings=settings)
 
@@ -201,7 +204,7 @@ def test_the_page_of_a_weighted_pool_has_its_own_score(tmp_path):
     table = two_columns(120)
     X, y = table[["x", "z"]], np.asarray(table["y"])
     weights = np.where(np.arange(120) % 3, 1.0, 8.0)
-    clf = PooledNeighborsClassifier(("within", "robust"), random_state=0)
+    clf = PooledNeighborsClassifier(("discriminant", "evidence"), random_state=0)
     clf.fit(X, y, sample_weight=weights)
     analysis = analyse_fitted(clf, X, y)
     assert analysis.training.scores.log_loss == pytest.approx(-clf.loo_log_score_)

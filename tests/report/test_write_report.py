@@ -123,7 +123,7 @@ def test_arrays_with_holes_and_categories(tmp_path, one_other):
     holes = np.column_stack([np.where(np.arange(60) % 7, x, np.nan), x[::-1]])
     words = np.where(np.arange(60) % 9, np.where(y, "b", "a"), None)
     for X in (holes, np.column_stack([words, x[::-1]]), pd.DataFrame({"w": words, "x": x[::-1]})):
-        clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+        clf = PooledNeighborsClassifier(["evidence"], random_state=0).fit(X, y)
         analysis = analyse_fitted(clf, X, y, X[:5], y[:5], compared=True)
         assert analysis.test.scores.n == 5
         # Either first column alone tells the classes apart, the second nothing.
@@ -134,7 +134,7 @@ def test_arrays_with_holes_and_categories(tmp_path, one_other):
 def test_categories_of_several_types_are_compared(one_other):
     y = np.arange(60) % 2
     X = pd.DataFrame({"w": ["a", 3] * 30, "x": np.arange(60) % 7})
-    clf = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+    clf = PooledNeighborsClassifier(["evidence"], random_state=0).fit(X, y)
     analysis = analyse_fitted(clf, X, y, X, y, compared=True)
     assert analysis.plan.kinds_ == {"w": "text", "x": "number"}
     assert analysis.comparison.results["logistic regression"].scores.error == 0
@@ -228,7 +228,7 @@ def test_missing_values_in_a_pipeline_are_filled_by_it(tmp_path):
     assert analyse_fitted(model, X, y).messages == [
         "column 'x' has no value in 1 row: filled in by the pipeline"
     ]
-    alone = PooledNeighborsClassifier(["robust"], random_state=0).fit(X, y)
+    alone = PooledNeighborsClassifier(["evidence"], random_state=0).fit(X, y)
     assert analyse_fitted(alone, X, y).messages == [
         "column 'x' has no value in 1 row: filled with its mean"
     ]

@@ -24,7 +24,7 @@ CELLS = pd.DataFrame(list(TITANIC), columns=["class", "sex", "age"])
 SURVIVED, SIZES = np.array(list(TITANIC.values())).T
 WOMEN, CREW = 2, 10
 CLASSIFIERS = {
-    "pool": PooledNeighborsClassifier(("robust", "additive"), random_state=0),
+    "pool": PooledNeighborsClassifier(("evidence", "additive"), random_state=0),
     # Calibrated: what the model's own link states may be far off, and its interval reaches it.
     "pseudo": BayesianKNeighborsClassifier(
         "pseudo", metric="gower", calibrate=True, random_state=0
@@ -95,7 +95,7 @@ def test_a_row_left_out_is_no_copy_of_itself(fitted):
 
 def test_unequal_weights_are_worth_fewer_copies():
     X, y = spread_out(CELLS, SIZES, SURVIVED)
-    clf = PooledNeighborsClassifier(("robust",), random_state=0)
+    clf = PooledNeighborsClassifier(("evidence",), random_state=0)
     even = clf.fit(X, y, np.full(len(y), 3.0)).predict_interval(CELLS)
     np.testing.assert_allclose(even, clf.fit(X, y).predict_interval(CELLS))
     weight = np.where(np.arange(len(y)) % 10 == 0, 30.0, 1.0)

@@ -253,7 +253,7 @@ def test_it_is_what_its_slow_twin_says(likelihood):
 
 def test_both_classifiers_give_the_correlation_as_two_numbers(pseudo):
     """It was a tuple of all that residuals show in the pool."""
-    pool = PooledNeighborsClassifier(("robust",), random_state=0)
+    pool = PooledNeighborsClassifier(("evidence",), random_state=0)
     for clf in (pseudo, pool.fit(RIPLEY.X_train[::4], RIPLEY.y_train[::4])):
         value, error = clf.residual_correlation_, clf.residual_correlation_error_
         assert type(value) is type(error) is float and -1 <= value <= 1 and error > 0

@@ -13,7 +13,7 @@ from bayesknn.tables.remarks import CODES, tell
 from tests.report.tables import QUICK, run, two_columns
 
 # The fastest classifier that there is.
-ROBUST = PooledNeighborsClassifier(("robust",), n_folds=2, max_neighbors=4, random_state=0)
+ROBUST = PooledNeighborsClassifier(("evidence",), n_folds=2, max_neighbors=4, random_state=0)
 
 
 @pytest.fixture

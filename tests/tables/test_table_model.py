@@ -20,7 +20,7 @@ from bayesknn.report import (
 from bayesknn.report.fitted import analyse_fitted
 from tests.report.tables import mixed_table, run, two_columns
 
-ROBUST = PooledNeighborsClassifier(("robust", "additive"), n_folds=3, random_state=0)
+ROBUST = PooledNeighborsClassifier(("evidence", "additive"), n_folds=3, random_state=0)
 PSEUDO = BayesianKNeighborsClassifier(
     "pseudo", max_neighbors=8, beta_max=4.0, n_draws=50, random_state=0
 )

@@ -91,7 +91,7 @@ def _choice(option: str, choices: Sequence[str], help: str) -> Any:
 @_choice(
     "--model",
     ["pooled", *LIKELIHOOD_NAMES],
-    "pooled (default): an ensemble of nearest neighbours, a logistic regression and boosted "
+    "pooled (default): an ensemble of nearest neighbours, logistic regressions and boosted "
     "trees, as a rule the best probabilities. The others are the paper's models, with the "
     "posterior of beta and k.",
 )

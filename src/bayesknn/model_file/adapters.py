@@ -153,9 +153,9 @@ class PosteriorAdapter(ReportAdapter):
 
 
 class PoolAdapter(ReportAdapter):
-    """The pool: neighbours in several metrics, a logistic regression and boosted trees."""
+    """The pool: neighbours in several metrics, logistic regressions and boosted trees."""
 
-    title = "the pool of nearest neighbours, a logistic regression and boosted trees"
+    title = "the pool of nearest neighbours, logistic regressions and boosted trees"
     model = "pooled"
     is_slow = True
     takes_categories = True

@@ -65,7 +65,7 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
     >>> from bayesknn.datasets import load_ripley
     >>> from bayesknn.report import TableModel
     >>> ripley = load_ripley(as_frame=True)
-    >>> model = TableModel(classifier=PooledNeighborsClassifier(("robust",), random_state=0))
+    >>> model = TableModel(classifier=PooledNeighborsClassifier(("discriminant",), random_state=0))
     >>> model = model.fit(ripley.X_train, ripley.y_train)
     >>> model.predict(ripley.X_test[:2].astype(str)).tolist()
     [0, 0]

@@ -58,8 +58,11 @@ def _check_parts(pool: Any) -> None:
             n_settings[name] = _check_trees(view, table, n_classes)
         else:
             _agree(type(view) is VIEWS[name], name)
-            _agree(name != "smooth" or type(view.kernel) is Kernel, name)
             n_settings[name] = len(view.slopes)
+            n_outputs = 1 if n_classes == 2 else n_classes
+            _require(view.starts, (n_settings[name], n_outputs), "starts")
+            _agree(view.slopes.shape[1] == n_outputs, "slopes")
+            _agree(name != "smooth" or type(view.kernel) is Kernel, name)
             _require(view.features(table), (n_settings[name], 2, n_classes, 1), name)
     names = pool._members.keys()
     _agree(names == pool.pool_weights_.keys() and names <= VIEWS.keys(), "members")
@@ -106,7 +109,7 @@ def _check_space(
     check_indices(space.k_values, "k_values", min(int(space.k_values[-1]), n - 2), 1)
     _require(space.weights, (n,), "weights")
     _require(space.reach, (n, len(space.k_values)), "reach")
-    _agree(searched.norm in ("euclidean", "manhattan"), "norm")
+    _agree(searched.norm == "euclidean", "norm")
     _agree(searched.n_classes == n_classes, "classes")
     _require(searched.index.points, (n, rows.shape[1]), "points")
     _agree(repr(searched.index.metric) == repr(make_metric(searched.norm)), "metric")

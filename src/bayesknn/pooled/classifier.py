@@ -43,6 +43,7 @@ from bayesknn.pooled.member import fit_member, fit_weights, pool_proba
 from bayesknn.pooled.metrics import METRICS
 from bayesknn.pooled.order import Order, find_order
 from bayesknn.pooled.views import (
+    REMOVED,
     VIEWS,
     WITH_IMPORTANCES,
     NeighborView,
@@ -67,7 +68,7 @@ class PooledNeighborsClassifier(
     """Class probabilities from neighbours in several metrics, pooled by leave-one-out.
 
     Where the aim is the best probabilities rather than inference about k and beta, this is the
-    estimator to use. Five members look at neighbours, each in a metric of its own: soft counts of
+    estimator to use. Three members look at neighbours, each in a metric of its own: soft counts of
     the neighbours' classes and the distances to each class, linked to probabilities by a
     regression and averaged over k. Three companions look at no neighbours: an additive regression,
     boosted trees and a smooth regression. The members' probabilities are multiplied with exponents
@@ -76,11 +77,10 @@ class PooledNeighborsClassifier(
     Parameters
     ----------
     members : sequence of str
-        Which members, all by default. Neighbours: ``"robust"``, city-block distance of normal
-        scores (never sees the labels); ``"within"``, Euclidean after whitening within classes;
-        ``"discriminant"``, the same stretched along the class means; ``"relevance"``, normal scores
-        weighted by the importance of each column to randomised trees; ``"evidence"``, class shares
-        along each column. Without neighbours: ``"additive"``, ridge logistic regression on the
+        Which members, all by default. Neighbours: ``"discriminant"``, Euclidean after whitening
+        within classes, stretched along the class means; ``"relevance"``, normal scores weighted by
+        the importance of each column to randomised trees; ``"evidence"``, class shares along each
+        column. Without neighbours: ``"additive"``, ridge logistic regression on the
         class shares along each column, on numbers and their squares; ``"boosted"``,
         gradient-boosted trees; ``"smooth"``, ridge logistic regression on smooth functions of all
         columns together, squares and products among them.
@@ -97,7 +97,7 @@ class PooledNeighborsClassifier(
         Largest k. By default n / 2 on small tables, falling to 64 on large ones.
     search : str, default="auto"
         How neighbours are found, see :meth:`bayesknn.graph.NeighborGraph.from_points`; one that
-        serves Euclidean and city-block distances. All searches give the same answer.
+        serves Euclidean distances. All searches give the same answer.
     search_params : None
         No search has parameters now.
     n_jobs : int, optional
@@ -173,7 +173,7 @@ class PooledNeighborsClassifier(
     >>> clf.score(ripley.X_test, ripley.y_test) > 0.9
     True
     >>> sorted(clf.pool_weights_)
-    ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'robust', 'smooth', 'within']
+    ['additive', 'boosted', 'discriminant', 'evidence', 'relevance', 'smooth']
     """
 
     classes_: np.ndarray
@@ -610,6 +610,12 @@ class PooledNeighborsClassifier(
 def _check_members(members: Any) -> list[str]:
     if isinstance(members, str) or not hasattr(members, "__iter__"):
         raise ValueError(f"members must be a sequence of {', '.join(VIEWS)}, got {show(members)}")
+    for name in REMOVED:
+        if name in members:
+            raise ValueError(
+                f"the member {name!r} was removed, because pools without it predict as well: use "
+                f"the default members, or {tuple(METRICS)} for neighbours alone"
+            )
     names = [check_choice(name, "each of members", VIEWS) for name in members]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"members must name at least one member, and none twice, got {names}")
@@ -695,11 +701,11 @@ def _build_views(
 ) -> tuple[str, dict[str, Any]]:
     """Return the leading metric and the views of all rows that predictions need, by name.
 
-    Intervals and typicality need distances: of the metric that weighs most, or of one that needs no
-    labels if no member has any.
+    Intervals and typicality need distances: of the metric that weighs most, or of ``discriminant``
+    if no member has any.
     """
     metrics = [name for name in weights if name in METRICS]
-    leader = max(metrics, key=lambda name: weights[name], default="robust")
+    leader = max(metrics, key=lambda name: weights[name], default="discriminant")
     if leader not in shared:
         shared[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
     return leader, {

@@ -1,7 +1,7 @@
-"""The distances of the pool: five ways to say which points are near.
+"""The distances of the pool: three ways to measure which points are near.
 
 Each class has the same shape. ``fit`` learns from the training rows and their labels, ``transform``
-returns points whose distance, by ``choose_norm``, is the metric. To add one, write such a class and
+returns points whose Euclidean distance is the metric. To add one, write such a class and
 enter it in ``METRICS``.
 """
 
@@ -21,41 +21,12 @@ _MAX_GROUPS = 256
 _TREE_ROWS = 10_000
 
 
-class Robust:
-    """City-block distance of normal scores: it sees no labels, and outliers move it little.
+class Discriminant:
+    """Whitened within classes, then stretched along the directions in which class means differ."""
 
-    Numbers become the normal quantile of their rank, indicators stay as they are.
-    """
-
-    def fit(self, sample: Sample, seed: int) -> Robust:
-        """Keep the values of the training columns in order."""
-        table = sample.table
-        self.sorted_ = np.sort(table.points[:, ~table.is_indicator].T, axis=1)
-        return self
-
-    def transform(self, table: Table) -> np.ndarray:
-        """Return the scores of rows, old or new."""
-        from scipy.special import ndtri
-
-        scores, n = table.points.copy(), self.sorted_.shape[1]
-        for j, column in zip(np.flatnonzero(~table.is_indicator), self.sorted_, strict=True):
-            below, upto = (
-                np.searchsorted(column, scores[:, j], side) for side in ("left", "right")
-            )
-            ranks = np.clip((below + upto + 1) / 2, 0.5, n + 0.5)
-            scores[:, j] = ndtri(ranks / (n + 1))
-        return scores
-
-
-class Within:
-    """Euclidean after whitening by the covariance within classes."""
-
-    _is_stretched = False
-
-    def fit(self, sample: Sample, seed: int) -> Within:
+    def fit(self, sample: Sample, seed: int) -> Discriminant:
         """Learn the whitening."""
-        points, labels = sample.table.points, sample.labels
-        self.whitening_ = Whitening(points, labels, sample.n_classes, self._is_stretched)
+        self.whitening_ = Whitening(sample.table.points, sample.labels, sample.n_classes)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
@@ -63,25 +34,21 @@ class Within:
         return self.whitening_.transform(table.points)
 
 
-class Discriminant(Within):
-    """Whitened, then stretched along the directions in which the class means differ."""
-
-    _is_stretched = True
-
-
-class Relevance(Robust):
+class Relevance:
     """Normal scores, each column weighted by what extremely randomised trees see in it.
 
-    A column counts by how much its importance exceeds the mean importance of permuted copies,
-    which say nothing about the labels.
+    Numbers become the normal quantile of their rank, indicators stay as they are. A column counts
+    by how much its importance exceeds the mean importance of permuted copies, which say nothing
+    about the labels.
     """
 
     def fit(self, sample: Sample, seed: int) -> Relevance:
         """Learn ranks and weights."""
-        super().fit(sample, seed)
-        self.source_ = sample.table.source
+        table = sample.table
+        self.sorted_ = np.sort(table.points[:, ~table.is_indicator].T, axis=1)
+        self.source_ = table.source
         rng = np.random.default_rng(seed)
-        n, p = sample.table.points.shape
+        n, p = table.points.shape
         if n > _TREE_ROWS:
             sample = sample.take(rng.choice(n, _TREE_ROWS, replace=False))
         points = sample.table.points
@@ -99,8 +66,17 @@ class Relevance(Robust):
         return self
 
     def transform(self, table: Table) -> np.ndarray:
-        """Return weighted normal scores."""
-        return super().transform(table) * self.root_weights_
+        """Return the weighted scores of rows, old or new."""
+        from scipy.special import ndtri
+
+        scores, n = table.points.copy(), self.sorted_.shape[1]
+        for j, column in zip(np.flatnonzero(~table.is_indicator), self.sorted_, strict=True):
+            below, upto = (
+                np.searchsorted(column, scores[:, j], side) for side in ("left", "right")
+            )
+            ranks = np.clip((below + upto + 1) / 2, 0.5, n + 0.5)
+            scores[:, j] = ndtri(ranks / (n + 1))
+        return scores * self.root_weights_
 
 
 class ColumnShares:
@@ -137,7 +113,7 @@ class Evidence:
         points = self.shares_.transform(sample.table)
         self.scale_ = float(points.std(axis=0).max()) or 1.0
         points /= self.scale_
-        self.whitening_ = Whitening(points, sample.labels, sample.n_classes, is_stretched=True)
+        self.whitening_ = Whitening(points, sample.labels, sample.n_classes)
         return self
 
     def transform(self, table: Table) -> np.ndarray:
@@ -197,7 +173,7 @@ def _read_shares(
 
 
 class Whitening:
-    """Axes along which Euclidean distances are those of the shrunk covariance within classes.
+    """Axes of the shrunk covariance within classes, stretched along differences of class means.
 
     The covariance W is shrunk towards its diagonal by p / (p + n). With more coordinates than rows
     only the space that the training rows span is turned: there W is a matrix of n by n, and outside
@@ -210,11 +186,9 @@ class Whitening:
     points : ndarray of shape (n, p)
     labels : ndarray of shape (n,)
     n_classes : int
-    is_stretched : bool
-        Whether to stretch along the directions in which the class means differ.
     """
 
-    def __init__(self, points: np.ndarray, labels: np.ndarray, n_classes: int, is_stretched: bool):
+    def __init__(self, points: np.ndarray, labels: np.ndarray, n_classes: int):
         n, p = points.shape
         shrink, n_free = p / (p + n), max(n - n_classes, 1)
         residuals = points - _class_means(points, labels, n_classes)[labels]
@@ -229,17 +203,15 @@ class Whitening:
         residuals = inner - means[labels]
         covariance = (1 - shrink) / n_free * (residuals.T @ residuals)
         # Any root of the inverse gives the same distances; this one is the cheapest.
-        self.axes = np.linalg.inv(np.linalg.cholesky(covariance + np.eye(len(covariance)))).T
-        self.outside = 1.0
-        if is_stretched:
-            shares = np.bincount(labels, minlength=n_classes) / n
-            apart = (means - shares @ means) * np.sqrt(shares)[:, None] @ self.axes
-            # As coordinates, not as a matrix of the same distances: KD-trees skip along them.
-            _, roots, directions = np.linalg.svd(apart, full_matrices=True)
-            values = np.zeros(len(directions))
-            values[: len(roots)] = roots**2
-            self.axes = self.axes @ directions.T * np.sqrt(values + shrink)
-            self.outside = float(np.sqrt(shrink))
+        axes = np.linalg.inv(np.linalg.cholesky(covariance + np.eye(len(covariance)))).T
+        shares = np.bincount(labels, minlength=n_classes) / n
+        apart = (means - shares @ means) * np.sqrt(shares)[:, None] @ axes
+        # As coordinates, not as a matrix of the same distances: KD-trees skip along them.
+        _, roots, directions = np.linalg.svd(apart, full_matrices=True)
+        values = np.zeros(len(directions))
+        values[: len(roots)] = roots**2
+        self.axes = axes @ directions.T * np.sqrt(values + shrink)
+        self.outside = float(np.sqrt(shrink))
 
     def transform(self, points: np.ndarray) -> np.ndarray:
         """Return the whitened coordinates of rows, old or new."""
@@ -281,18 +253,7 @@ def _class_means(points: np.ndarray, labels: np.ndarray, n_classes: int) -> np.n
     return np.array([points[labels == g].mean(axis=0) for g in range(n_classes)])
 
 
-def choose_norm(name: str, n: int) -> str:
-    """Return the distance of a metric's points, on n training rows.
-
-    City-block lists take all pairs. On many rows the search would take longer than all else, and
-    on 8,000 the log-loss of the Euclidean distance was the same within .0003.
-    """
-    return "manhattan" if name == "robust" and n <= 5_000 else "euclidean"
-
-
 METRICS: dict[str, Any] = {
-    "robust": Robust,
-    "within": Within,
     "discriminant": Discriminant,
     "relevance": Relevance,
     "evidence": Evidence,

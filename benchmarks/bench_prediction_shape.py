@@ -1,9 +1,9 @@
-"""Times and memory of the ensemble on wide tables and many classes, and times of its trees.
+"""Times and memory of the ensemble on wide tables and many classes, and times of its boosted trees.
 
 CPU times of one thread are compared with RandomForestClassifier(300) on the same rows. Each shape
-of table is measured in a separate process, so that its peak memory can be measured. The trees of
-the ensemble are compared with scikit-learn's at the same settings, on a table of few rows and with
-six fits, as the ensemble needs them: CPU time, and log-loss on new rows.
+of table is measured in a separate process, so that its peak memory can be measured. The boosted
+trees are compared with scikit-learn's at the same settings, on a table of few rows and with six
+fits, as the ensemble needs them: CPU time, and log-loss on new rows.
 """
 
 import json
@@ -11,11 +11,10 @@ import subprocess
 import sys
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from bayesknn.pooled.boosting import add_trees, grow_trees
-from bayesknn.pooled.random_trees import find_importances
 from benchmarks.harness import Report, interleave
 
 _FIT = """
@@ -76,17 +75,10 @@ def _compare_trees(report: Report) -> None:
     boosting = HistGradientBoostingClassifier(
         max_leaf_nodes=8, min_samples_leaf=10, l2_regularization=1.0, early_stopping=False
     )
-    forest = ExtraTreesClassifier(100, min_samples_leaf=3, random_state=0)
     seconds = interleave(
         {
             "ours": lambda: [grow_trees(known, labels, weights, 3, 100) for _ in range(_N_FITS)],
             "theirs": lambda: [boosting.fit(known, labels) for _ in range(_N_FITS)],
-            "our random trees": lambda: [
-                find_importances(known, labels, weights, 3, 100, 0) for _ in range(_N_FITS)
-            ],
-            "their random trees": lambda: [
-                forest.fit(known, labels).feature_importances_ for _ in range(_N_FITS)
-            ],
         },
         repeats=3,
     )
@@ -103,12 +95,6 @@ def _compare_trees(report: Report) -> None:
         against=f"ours {seconds['ours']:.2f} s",
     )
     report.line("log-loss of ours", losses[0] / losses[1], at_most=1.02, against="theirs")
-    report.line(
-        "ExtraTrees' time over that of our random trees",
-        seconds["their random trees"] / seconds["our random trees"],
-        at_least=3,
-        against=f"ours {seconds['our random trees']:.2f} s",
-    )
 
 
 def draw(n: int, p: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

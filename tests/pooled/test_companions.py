@@ -11,7 +11,6 @@ from bayesknn import PooledNeighborsClassifier
 from bayesknn.pooled.boosting import add_trees, grow_trees
 from bayesknn.pooled.columns import Columns, Sample, Settings
 from bayesknn.pooled.kernels import decompose
-from bayesknn.pooled.random_trees import find_importances
 from bayesknn.pooled.views import AdditiveView, BoostedView, SmoothView
 from tests.pooled import dense
 from tests.pooled.test_classifier import find_gains
@@ -121,7 +120,7 @@ def test_the_additive_member_is_a_regression_on_shares_numbers_and_squares(n_cla
 
 
 def test_whole_weights_are_repeated_rows():
-    """Of the views without neighbours and of the randomised trees, on which the weights rest."""
+    """Boosted trees and the additive regression."""
     X, y = draw(150, 3, 2)
     weights = 1 + np.arange(150) % 3
     again = np.repeat(np.arange(150), weights)
@@ -137,11 +136,6 @@ def test_whole_weights_are_repeated_rows():
         np.testing.assert_allclose(*features, atol=error)
         plain = view(as_sample(X, y), SETTINGS).features(tables[0].transform(X[:40]))
         assert np.abs(plain - features[0]).max() > 0.1
-    found = [
-        find_importances(X, y, weights.astype(float), 3, 20, 0),
-        find_importances(X[again], y[again], np.ones(len(again)), 3, 20, 0),
-    ]
-    np.testing.assert_allclose(*found, atol=1e-9)
 
 
 def test_weights_move_every_member():

@@ -3,8 +3,11 @@
 Each round adds a tree for every class, a single one for two classes, that follows the gradient of
 the log-loss; the leaf that gains most is cut first, and values are sorted into bins once, as in
 LightGBM and in scikit-learn's HistGradientBoostingClassifier. Compiled here because the pool needs
-six fits and scikit-learn spends a millisecond a tree on a small table, because its trees can be
-saved as arrays that are checked, and because no result depends on the number of threads.
+six fits: of 100 rounds on 300 rows and 10 columns they take .05 CPU seconds with two classes and
+.15 with three, scikit-learn's .20 and .57, as long as all other members together or longer. The
+trees are saved as arrays that are checked, 55 kB where scikit-learn's take 579, and no result
+depends on the number of threads. Without boosted trees the mean log-loss of the pool is larger by
+.0033 (standard error .0011) on 82 tables and by up to .12 where classes follow splits along axes.
 
 The trees are scikit-learn's up to its single precision, but for where a cut lies: here midway
 between two values, there at the lower one if a column has more values than bins, and a row further

@@ -13,12 +13,13 @@ import numpy as np
 
 from bayesknn.graph.metrics import whiten_rows
 from bayesknn.pooled.columns import Sample, Table
-from bayesknn.pooled.random_trees import find_importances
 
 # Shares along a column are smoothed on at most so many groups of neighbouring ranks.
 _MAX_GROUPS = 256
-# Columns are ranked by trees of at most so many rows.
-_TREE_ROWS = 10_000
+# Trees that rank the columns, and rows that they see at most. Against trees of our own, up to 600
+# a fit, 25 change the mean log-loss by .0004 on 113 sets and by .016 at most, and probabilities
+# depend as little on the seed; 50 change it by .0003 and take twice as long.
+_N_TREES, _TREE_ROWS = 25, 10_000
 
 
 class Discriminant:
@@ -44,6 +45,8 @@ class Relevance:
 
     def fit(self, sample: Sample, seed: int) -> Relevance:
         """Learn ranks and weights."""
+        from sklearn.ensemble import ExtraTreesClassifier
+
         table = sample.table
         self.sorted_ = np.sort(table.points[:, ~table.is_indicator].T, axis=1)
         self.source_ = table.source
@@ -53,11 +56,13 @@ class Relevance:
             sample = sample.take(rng.choice(n, _TREE_ROWS, replace=False))
         points = sample.table.points
         both = np.hstack([points, rng.permuted(points, axis=0)])
-        # Trees of more rows are surer and take longer.
-        n_trees = round(3_200 / np.sqrt(len(points)))
-        importance = find_importances(
-            both, sample.labels, sample.weights, sample.n_classes, n_trees, seed
+        trees = ExtraTreesClassifier(
+            # Leaves of at least three rows, by their weights, whose mean is 1.
+            _N_TREES,
+            min_weight_fraction_leaf=min(3 / len(points), 0.5),
+            random_state=seed,
         )
+        importance = trees.fit(both, sample.labels, sample.weights).feature_importances_
         excess = np.maximum(importance[:p] - importance[p:].mean(), 0.0)
         total = excess.sum()
         self.relevance_ = excess / total if total > 0 else np.full(p, 1 / p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
+from collections.abc import Collection
 from copy import copy
 from dataclasses import fields
 from pathlib import Path
@@ -38,7 +39,7 @@ def save_model(model: Any, path: str | Path) -> None:
         archive.comment = schema.seal(archive)
 
 
-def load_model(path: str | Path) -> Any:
+def load_model(path: str | Path, trusted: Collection[str] = ()) -> Any:
     """Read a model that ``bayesknn fit`` or :func:`save_model` wrote.
 
     The file may hold arrays, numbers, text and one type of object; any other type is rejected by
@@ -51,6 +52,11 @@ def load_model(path: str | Path) -> Any:
     ----------
     path : str or Path
         The file, or the folder that ``bayesknn fit`` wrote.
+    trusted : collection of str
+        Names of other types that the file may hold, such as
+        ``"sklearn.linear_model._logistic.LogisticRegression"``, where the pool has a member of the
+        user's own. Without them the error names all that are needed. Objects of these types can
+        run code when they are built.
 
     Returns
     -------
@@ -58,10 +64,12 @@ def load_model(path: str | Path) -> Any:
         It predicts frames and other tables.
     """
     skops = require("skops.io", "saved models need", "persist")
+    if isinstance(trusted, str):
+        raise ValueError(f"trusted must be a list of names of types, got {trusted!r}")
     path = find_model(path)
     try:
-        schema.check_file(path)
-        model = skops.load(path, trusted=schema.TRUSTED)
+        schema.check_file(path, trusted)
+        model = skops.load(path, trusted=[*schema.TRUSTED, *trusted])
         _check_model(model)
         return model
     except ValueError as error:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,25 @@ def seal(archive: zipfile.ZipFile) -> bytes:
     return hashlib.sha256(repr(members).encode()).hexdigest().encode()
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, trusted: Collection[str] = ()) -> None:
     """Raise ValueError if a file holds anything that no model of ours has.
 
     Parameters
     ----------
     path : Path
+    trusted : collection of str
+        Names of other types that it may hold.
     """
     with zipfile.ZipFile(path) as archive:
         _check_members(archive, path.stat().st_size)
-        _Schema().count(json.loads(archive.read("schema.json")))
+        schema = _Schema(trusted)
+        schema.count(json.loads(archive.read("schema.json")))
+        if schema.unknown:
+            named = ", ".join(sorted(schema.unknown))
+            raise ValueError(
+                f"it holds {named}, a type that no model of ours has: pass "
+                "trusted=[...] with its name to load_model if you trust the author of the file"
+            )
         if archive.comment != seal(archive):
             raise ValueError(
                 "it does not hold a model that bayesknn fit wrote, or was damaged since"
@@ -90,7 +100,8 @@ class _Schema:
     member of the archive belongs to one number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trusted: Collection[str] = ()) -> None:
+        self.trusted, self.unknown = frozenset(trusted), set[str]()
         self.n_nodes: dict[int | float | str, int] = {}
         self.readers: dict[str, Any] = {}
 
@@ -105,8 +116,8 @@ class _Schema:
             called = f"{part.get('__module__')}.{part.get('__class__')}"
             if called == _FORMER:
                 raise ValueError("it was written in format 2 by an earlier bayesknn: fit it again")
-            if called not in _TYPES.get(loader, ()):
-                raise ValueError(f"it holds {called}, a type that no model of ours has")
+            if called not in _TYPES.get(loader, ()) and called not in self.trusted:
+                self.unknown.add(called)
             n_nodes += 1
         # They are dictionaries if they stand for columns that have these names.
         number, member = part.get("__id__"), part.get("file")

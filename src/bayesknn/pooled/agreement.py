@@ -19,7 +19,7 @@ from bayesknn.pooled.features import Neighborhoods
 from bayesknn.pooled.kernels import Kernel
 from bayesknn.pooled.member import Member
 from bayesknn.pooled.metrics import METRICS
-from bayesknn.pooled.views import VIEWS, BoostedView, NeighborView
+from bayesknn.pooled.views import VIEWS, BoostedView, EstimatorView, NeighborView
 
 
 def check_parts(pool: Any) -> None:
@@ -56,6 +56,10 @@ def _check_parts(pool: Any) -> None:
         elif name == "boosted":
             _agree(type(view) is BoostedView, name)
             n_settings[name] = _check_trees(view, table, n_classes)
+        elif name not in VIEWS:
+            _agree(type(view) is EstimatorView and name in dict(_find_pairs(pool.members)), name)
+            _require(view.features(table), (1, 2, n_classes, 1), name)
+            n_settings[name] = 1
         else:
             _agree(type(view) is VIEWS[name], name)
             n_settings[name] = len(view.slopes)
@@ -65,7 +69,8 @@ def _check_parts(pool: Any) -> None:
             _agree(name != "smooth" or type(view.kernel) is Kernel, name)
             _require(view.features(table), (n_settings[name], 2, n_classes, 1), name)
     names = pool._members.keys()
-    _agree(names == pool.pool_weights_.keys() and names <= VIEWS.keys(), "members")
+    known = VIEWS.keys() | dict(_find_pairs(pool.members)).keys()
+    _agree(names == pool.pool_weights_.keys() and names <= known, "members")
     for name, member in pool._members.items():
         _agree(type(member) is Member and np.isfinite(pool.pool_weights_[name]), name)
         if name in n_settings:
@@ -96,6 +101,11 @@ def _check_parts(pool: Any) -> None:
             _require(check_indices(copies.groups, "groups", n - 1), (n,), "groups")
     if pool.groups_ is not None:
         _require(check_indices(pool.groups_, "groups", n_given - 1), (n_given,), "groups")
+
+
+def _find_pairs(members: Any) -> list[tuple[str, Any]]:
+    """Return the members that the user gave, as names and classifiers."""
+    return [member for member in members if isinstance(member, tuple)]
 
 
 def _check_space(

@@ -47,7 +47,9 @@ from bayesknn.pooled.views import (
     VIEWS,
     WITH_IMPORTANCES,
     NeighborView,
+    accepts,
     assign_folds,
+    build_view,
     leave_folds_out,
 )
 from bayesknn.predictive import log_score
@@ -76,14 +78,18 @@ class PooledNeighborsClassifier(
 
     Parameters
     ----------
-    members : sequence of str
+    members : sequence of str or of (str, classifier)
         Which members, all by default. Neighbours: ``"discriminant"``, Euclidean after whitening
         within classes, stretched along the class means; ``"relevance"``, normal scores weighted by
         the importance of each column to randomised trees; ``"evidence"``, class shares along each
         column. Without neighbours: ``"additive"``, ridge logistic regression on the
         class shares along each column, on numbers and their squares; ``"boosted"``,
         gradient-boosted trees; ``"smooth"``, ridge logistic regression on smooth functions of all
-        columns together, squares and products among them.
+        columns together, squares and products among them. ``("name", classifier)`` is a member of
+        your own, any classifier of scikit-learn's form with ``predict_proba``: clones are fitted
+        in the pool's folds to standardised numbers and indicators of categories, with class
+        indices as labels, and with ``sample_weight`` and ``groups`` if ``fit`` takes them. A
+        ``random_state`` of None is set by the pool's.
     class_prior : array-like of shape (n_classes,) or dict, optional
         Class frequencies where the classifier is used, if they are not those of training: the
         predicted odds of class g are multiplied by ``p_g n / n_g``.
@@ -246,7 +252,8 @@ class PooledNeighborsClassifier(
         PooledNeighborsClassifier
             Itself.
         """
-        names = _check_members(self.members)
+        given = _check_members(self.members)
+        names = list(given)
         n_folds = check_count(self.n_folds, "n_folds", 2)
         check_n_jobs(self.n_jobs)
         check_verbose(self.verbose)
@@ -259,10 +266,12 @@ class PooledNeighborsClassifier(
         table = columns.learn(cells, order.rows, order.columns)
         sample = _arrange_sample(table, order, labels, weights, groups)
         ratios = self._find_odds_ratios(sample, order, classes)
-        folds, settings = self._set_up(sample, n_folds)
+        folds, settings = self._set_up(sample, n_folds, given)
         # On matrices of this size threads of the BLAS mostly wait for each other.
         with follow_stages(self, X, y, n_stages=len(names)) as stage, one_blas_thread():
-            members, loo, variances, shared = self._fit_members(sample, settings, folds, stage)
+            members, loo, variances, shared = self._fit_members(
+                names, sample, settings, folds, stage
+            )
         member_proba = np.array(list(loo.values()))
         exponents = fit_weights(member_proba, sample.labels, sample.judged_weights)
         pool_weights = dict(zip(names, exponents.tolist(), strict=True))
@@ -300,17 +309,20 @@ class PooledNeighborsClassifier(
         self._describe_columns()
         self._diagnose(sample.table.value_source)
         self.diagnostics_["training"] = fingerprint(X, given_labels)
-        self._warn_of_rows(given_classes, given_labels, weights)
+        self._warn_of_rows(given_classes, given_labels, weights, given)
         return self
 
-    def _set_up(self, sample: Sample, n_folds: int) -> tuple[np.ndarray, dict[str, Settings]]:
-        """Return the folds and the settings of every view."""
-        seeds = as_seed_sequence(self.random_state).generate_state(1 + len(VIEWS)).tolist()
+    def _set_up(
+        self, sample: Sample, n_folds: int, given: dict[str, Any]
+    ) -> tuple[np.ndarray, dict[str, Settings]]:
+        """Return the folds and the settings of every view, the given members last."""
+        estimators = dict.fromkeys(VIEWS) | given
+        seeds = as_seed_sequence(self.random_state).generate_state(1 + len(estimators)).tolist()
         k_values = self._choose_k(len(sample.labels))
         check_search_params(self.search_params)
-        views = zip(VIEWS, seeds[1:], strict=True)
         settings = {
-            name: Settings(k_values, seed, self.n_jobs, self.search) for name, seed in views
+            name: Settings(k_values, seed, self.n_jobs, self.search, estimators[name])
+            for name, seed in zip(estimators, seeds[1:], strict=True)
         }
         rng = np.random.default_rng(seeds[0])
         folds = assign_folds(sample.labels, n_folds, rng, sample.groups)
@@ -323,6 +335,7 @@ class PooledNeighborsClassifier(
 
     def _fit_members(
         self,
+        names: list[str],
         sample: Sample,
         settings: dict[str, Settings],
         folds: np.ndarray,
@@ -335,8 +348,8 @@ class PooledNeighborsClassifier(
         members, loo, variances, shared = {}, {}, {}, {}
         n, n_columns = sample.table.values.shape
         what = f"Fitting {n:,} rows, {n_columns:,} columns and {sample.n_classes} classes"
-        with progress(what, len(self.members), verbose=self.verbose) as advance:
-            for name in self.members:
+        with progress(what, len(names), verbose=self.verbose) as advance:
+            for name in names:
                 with stage(name):
                     features, shared[name] = leave_folds_out(name, sample, settings[name], folds)
                     members[name], loo[name] = fit_member(
@@ -376,8 +389,14 @@ class PooledNeighborsClassifier(
         self.loo_proba_ = shift_probabilities(self._left_out.probabilities, self._ratios)
         self.loo_log_score_ = log_score(self.loo_proba_, self._labels, self._score_weights)
 
-    def _warn_of_rows(self, classes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
-        """Warn of classes with one row or one group, and of classes whose rows have weight 0."""
+    def _warn_of_rows(
+        self,
+        classes: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        given: dict[str, Any],
+    ) -> None:
+        """Warn of classes that are in no score, of weight 0, and of members without weights."""
         counted = weights > 0
         groups = None if self.groups_ is None else self.groups_[counted]
         sizes = np.bincount(labels[counted], minlength=len(classes))
@@ -385,6 +404,12 @@ class PooledNeighborsClassifier(
             f"all rows of class {show(name)} have weight 0: it is left out of classes_"
             for name in classes[sizes == 0]
         ]
+        if np.ptp(weights[counted]) > 0:
+            sentences += [
+                f"the fit of member {name!r} takes no sample_weight: its rows have equal weights"
+                for name, estimator in given.items()
+                if estimator is not None and not accepts(estimator, "sample_weight")
+            ]
         for sentence in sentences:
             self.diagnostics_["warnings"].append(sentence)
             warnings.warn(sentence, UserWarning, stacklevel=3)
@@ -607,7 +632,8 @@ class PooledNeighborsClassifier(
         return tags
 
 
-def _check_members(members: Any) -> list[str]:
+def _check_members(members: Any) -> dict[str, Any]:
+    """Return the name of each member, and its classifier if the user gave one."""
     if isinstance(members, str) or not hasattr(members, "__iter__"):
         raise ValueError(f"members must be a sequence of {', '.join(VIEWS)}, got {show(members)}")
     for name in REMOVED:
@@ -616,10 +642,28 @@ def _check_members(members: Any) -> list[str]:
                 f"the member {name!r} was removed, because pools without it predict as well: use "
                 f"the default members, or {tuple(METRICS)} for neighbours alone"
             )
-    names = [check_choice(name, "each of members", VIEWS) for name in members]
+    pairs = [_check_member(member) for member in members]
+    names = [name for name, _ in pairs]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"members must name at least one member, and none twice, got {names}")
-    return names
+    return dict(pairs)
+
+
+def _check_member(member: Any) -> tuple[str, Any]:
+    """Return a member's name and its classifier, None for one of ours."""
+    if not isinstance(member, tuple):
+        return check_choice(member, "each of members", VIEWS), None
+    name, estimator = member if len(member) == 2 else (None, None)
+    is_estimator = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    if not isinstance(name, str) or not is_estimator:
+        raise ValueError(
+            f"a member of your own must be (name, classifier of scikit-learn), got {show(member)}"
+        )
+    if name in VIEWS or name in REMOVED:
+        raise ValueError(f"{name!r} is the name of a member of bayesknn: choose another one")
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"member {name!r} has no predict_proba: {show(estimator)}")
+    return name, estimator
 
 
 def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -709,7 +753,7 @@ def _build_views(
     if leader not in shared:
         shared[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
     return leader, {
-        name: VIEWS[name](sample, settings[name], shared[name])
+        name: build_view(name, sample, settings[name], shared[name])
         for name in shared
         # Members of weight 0 predict nothing.
         if name in (leader, *WITH_IMPORTANCES) or weights[name] > 0

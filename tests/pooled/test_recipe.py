@@ -44,7 +44,7 @@ def test_features_of_lists_are_those_of_all_distances(n_classes):
     X, y = blobs(90, 3, n_classes, 0)
     new = blobs(40, 3, n_classes, 1)[0]
     k_values = np.array([2, 3, 7, 20, 44])
-    sample, settings = as_sample(X, y), Settings(k_values, 0, None, {})
+    sample, settings = as_sample(X, y), Settings(k_values, 0, None, "auto")
     # Coordinates that differ from fold to fold, as learned ones do.
     rng = np.random.default_rng(2)
     folds = assign_folds(y, 5, rng)

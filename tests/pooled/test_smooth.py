@@ -12,7 +12,7 @@ from bayesknn.pooled.views import SmoothView
 from tests.pooled import dense
 from tests.pooled.test_companions import as_sample, draw
 
-SETTINGS = Settings(np.array([2]), 0, None, {})
+SETTINGS = Settings(np.array([2]), 0, None, "auto")
 
 
 def centre(kernels, weights):

@@ -11,9 +11,9 @@ from sklearn.datasets import make_blobs
 from bayesknn.datasets import load_ripley
 from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood
+from bayesknn.log_z.along_beta import log_z_at
 from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.mbar import combine
-from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.records import Setting, standard_error
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import UniformPrior
@@ -71,7 +71,8 @@ def follow(points: np.ndarray, labels: np.ndarray, k_max: int) -> Run:
         posterior = mesh.measure(TOLERANCE)
         sweeps.append(simulation.n_sweeps)
         if search.division is None:
-            log_z_at(simulation, posterior.reference, BETA_MAX, 4 * TOLERANCE, sweeps[-1] / 4)
+            pair = posterior.reference
+            log_z_at(simulation, pair.k, pair.beta, 4 * TOLERANCE, sweeps[-1] / 4)
         sweeps.append(simulation.n_sweeps)
     return Run(target, pilots, candidates, search, mesh, posterior, sweeps)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesknn.graph import NeighborGraph, find_components
-from bayesknn.log_z import path
+from bayesknn.log_z import estimate
 from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.records import Setting
 from bayesknn.model import BoltzmannModel
@@ -23,7 +23,7 @@ def test_weight_over_chance_is_the_constant(weights):
     states, law = exact_law(GRAPH, BETA, 2, 3, weights)
     alike = np.all([np.ptp(states[:, components == c], axis=1) == 0 for c in (0, 1)], axis=0)
     model = BoltzmannModel(GRAPH, 3, weights)
-    found = path.log_monochrome_weight(model, components, BETA) - np.log(law[alike].sum())
+    found = estimate.log_monochrome_weight(model, components, BETA) - np.log(law[alike].sum())
     assert found == pytest.approx(enumerate_log_normalizer(GRAPH, BETA, 2, 3, weights))
 
 
@@ -39,7 +39,7 @@ def p_value_of_ends(weights):
                 length=20, components=find_components(GRAPH.neighbors[:2]),
             )  # fmt: skip
             pair.advance(2000)
-            values = path.log_z_from_monochrome(pair)
+            values = estimate.log_z_from_monochrome(pair)
             scores.append((values[0] - exact) / values[1:].std())
         return p_value_of_z(np.sum(scores) / np.sqrt(n_ends) / 1.1)
 
@@ -54,7 +54,7 @@ def test_estimate_is_unbiased(weights):
 def test_components_taken_for_one_are_rejected(monkeypatch):
     # The chance is that of two monochrome components, the weight that of one.
     monkeypatch.setattr(
-        path,
+        estimate,
         "log_monochrome_weight",
         lambda model, components, beta: beta * len(components) + np.log(3),
     )

@@ -6,8 +6,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.path import log_z_at, log_z_from_zero
-from bayesknn.log_z.records import Setting
+from bayesknn.log_z.along_beta import log_z_at
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
@@ -21,9 +20,7 @@ def test_the_first_pairs_alone_tell_log_z_within_its_error():
     model, scores = BoltzmannModel(ring, N_CLASSES), []
     for seed in range(N_SEEDS):
         with Simulation(model, np.random.SeedSequence(seed)) as simulation:
-            last = simulation.pair(Setting.at(BETA, 1), [1], (1,), length=4)
-            last.advance(64)
-            found = log_z_from_zero(simulation, last, TOLERANCE, max_sweeps=0.0, key=(2,))
+            found = log_z_at(simulation, 1, BETA, TOLERANCE, 0.0)
         error = found[1:].std()
         # It gave up before it was precise, and is still of use.
         assert TOLERANCE < error < 1e-3 * exact
@@ -43,8 +40,7 @@ def test_where_the_curve_has_a_kink_the_error_says_so():
     model, errors, scores = BoltzmannModel(graph, 2), [], []
     for seed in range(4):
         with Simulation(model, np.random.SeedSequence(seed)) as simulation:
-            last = simulation.pilot(Setting.at(beta, n - 1), [n - 1], (1,)).pair
-            found = log_z_from_zero(simulation, last, tolerance, 1e5, (2,))
+            found = log_z_at(simulation, n - 1, beta, tolerance, 1e5)
         errors.append(found[1:].std())
         scores.append((found[0] - exact) / errors[-1])
     assert np.mean(errors) < 4 * tolerance
@@ -61,10 +57,8 @@ def test_few_sweeps_on_many_points_leave_an_honest_error():
     model, scores = BoltzmannModel(NeighborGraph.from_points(points, k_max=6), 3), []
     for seed in range(4):
         with Simulation(model, np.random.SeedSequence(seed)) as simulation:
-            last = simulation.pilot(Setting.at(3.5, 6), [6], (1,)).pair
-            before = simulation.n_sweeps
-            found = log_z_at(simulation, last, 6.0, 0.4, 4e3)
-        assert simulation.n_sweeps - before < 2e4
+            found = log_z_at(simulation, 6, 3.5, 0.4, 4e3)
+        assert simulation.n_sweeps < 2e4
         scores.append((found[0] - 35102) / np.hypot(found[1:].std(), 1.5))
     assert np.sum(np.square(scores)) < chi2(len(scores)).ppf(1 - 1e-3)
 
@@ -73,14 +67,11 @@ def test_past_slow_chains_log_z_comes_from_both_ends(monkeypatch):
     # Every chain is called slow, so that the labels are divided in two.
     monkeypatch.setattr(Pilot, "is_slow", property(lambda self: True))
     graph = NeighborGraph.from_points(np.random.default_rng(3).normal(size=(24, 2)), 3)
-    model, setting = BoltzmannModel(graph, 4), Setting.at(2.2, 3)
+    model = BoltzmannModel(graph, 4)
     exact, scores = log_normalizer_exact(graph, 2.2, 3, 4), []
     for seed in range(3):
         with Simulation(model, np.random.SeedSequence(seed)) as simulation:
-            pair = simulation.pair(setting, [3], (1,), length=8)
-            simulation.add_records([(pair, 256)])
-            assert log_z_from_zero(simulation, pair, 0.1, 1e4, (2,), may_be_slow=False) is None
-            found = log_z_at(simulation, pair, 4.0, 0.2, 5e3)
+            found = log_z_at(simulation, 3, 2.2, 0.2, 5e3)
         assert found[1:].std() < 0.5
         scores.append((found[0] - exact) / np.hypot(found[1:].std(), 0.02))
     assert np.abs(scores).max() < 5

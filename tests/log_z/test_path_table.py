@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesknn.likelihood import log_normalizer, path_table
-from bayesknn.log_z import path
+from bayesknn.log_z import estimate
 from bayesknn.log_z.records import Setting
 from bayesknn.model import expected_agreement_exact
 from tests.log_z.cases import BETAS, judge, keep_scores, make_case, score_table
@@ -105,9 +105,9 @@ def test_the_path_closes():
 
 
 def test_a_path_that_does_not_close_is_noticed(monkeypatch):
-    right = path.log_monochrome_weight
+    right = estimate.log_monochrome_weight
     # One component too few.
-    monkeypatch.setattr(path, "log_monochrome_weight", lambda *given: right(*given) - np.log(2))
+    monkeypatch.setattr(estimate, "log_monochrome_weight", lambda *given: right(*given) - np.log(2))
     assert rejects(p_value_of_closure, 4)
 
 

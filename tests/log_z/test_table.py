@@ -8,7 +8,13 @@ import pytest
 
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
-from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood, PathTable, path_table
+from bayesknn.likelihood import (
+    CoherentLikelihood,
+    ExactLikelihood,
+    PathTable,
+    log_normalizer,
+    path_table,
+)
 from bayesknn.log_z.chains import ChainPair
 from bayesknn.model import ArrayPrior, UniformPrior
 from bayesknn.posterior import grid_posterior, metropolis
@@ -194,7 +200,14 @@ def test_without_a_table_it_says_what_to_do():
 def test_a_tolerance_that_was_not_reached_is_told(monkeypatch):
     # The module, which has the name of the function.
     module = importlib.import_module("bayesknn.log_z.path_table")
-    monkeypatch.setattr(module, "MAX_ROUNDS", 1)
-    with pytest.warns(MixingWarning, match="where 0.001 was asked for"):
-        made = path_table(GRAPH, 2, k_max=1, exact=False, tolerance=0.001, random_state=0)
+    monkeypatch.setattr(module, "MAX_SWEEPS", 2e4)
+    with pytest.warns(MixingWarning, match="where 1e-09 was asked for"):
+        made = path_table(GRAPH, 2, k_max=1, exact=False, tolerance=1e-9, random_state=0)
     assert len(made.warnings) == 1
+    assert made.n_sweeps < 4e4
+    with pytest.warns(MixingWarning, match="where 1e-09 was asked for"):
+        value, error = log_normalizer(
+            GRAPH, 1.0, 3, 2, method="path", tolerance=1e-9, random_state=0
+        )
+    exact = log_normalizer(GRAPH, 1.0, 3, 2).value
+    assert abs(value - exact) < 6 * error < 0.6

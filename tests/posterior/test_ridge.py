@@ -10,6 +10,7 @@ from bayesknn.graph import NeighborGraph
 from bayesknn.likelihood import CoherentLikelihood, ExactLikelihood
 from bayesknn.log_z import chains
 from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.estimate import step_between
 from bayesknn.log_z.records import Setting
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import BoltzmannModel, FunctionPrior, UniformPrior
@@ -20,7 +21,6 @@ from bayesknn.posterior.quadrature.which_k import (
     CandidateSearch,
     _fill_in,
     log_deficits,
-    step_between,
 )
 from tests.model.graphs import ripley_graph
 from tests.posterior.test_grid import small_data

@@ -83,7 +83,7 @@ class ChainPair(Records):
         Sweeps that leave it are undone, which leaves the restricted distribution as it is.
     components : ndarray of shape (n,), optional
         Which component of the graph each point is in: then the probability that each of them has
-        one class throughout is recorded too (:mod:`bayesknn.log_z.path`).
+        one class throughout is recorded too (:mod:`bayesknn.log_z.along_beta`).
 
     Examples
     --------

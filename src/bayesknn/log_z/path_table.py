@@ -3,9 +3,10 @@
 A graph and the number of classes go in, a :class:`~bayesknn.log_z.table.PathTable` comes out. The
 paper estimates E[S] by Gibbs sampling on a 50 x 12 grid and integrates by the trapezium rule
 (:mod:`bayesknn.paper.samples`). Here chains are Swendsen-Wang, which do not get stuck at large
-beta, both ends of the path are used (:mod:`bayesknn.log_z.path`), small k are computed exactly, and
-there are paths at some k, near enough to each other that the k between follow from both neighbours
-by importance sampling. They run on until the error is small enough where it matters.
+beta, both ends of the path are used (:mod:`bayesknn.log_z.along_beta`), small k are computed
+exactly, and there are paths at some k, near enough to each other that the k between follow from
+both neighbours by importance sampling. They run on until the error is small enough where it
+matters.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import seeds_for
 from bayesknn.exceptions import MixingWarning
 from bayesknn.graph import NeighborGraph
+from bayesknn.log_z.along_beta import Path
+from bayesknn.log_z.estimate import Curve
 from bayesknn.log_z.log_z import find_exact
-from bayesknn.log_z.path import MAX_ROUNDS, Curve, Path, place_pilots
 from bayesknn.log_z.records import N_REPLICATES, standard_error
-from bayesknn.log_z.simulation import Pilot, Simulation
+from bayesknn.log_z.simulation import MAX_SWEEPS, Simulation, Work
 from bayesknn.log_z.table import PathTable, take_fingerprint
 from bayesknn.model import (
     BoltzmannModel,
@@ -44,6 +46,9 @@ from bayesknn.model.prior import find_prior_mass
 # beta at which most labels are frozen; beyond, each is as long as before for its beta. More steps
 # are a larger table, fewer an error between them.
 _N_STEPS, _N_FINE_STEPS, _EVEN = 64, 512, 4.0
+# Multiple of the error asked for above which there is a warning. Errors are themselves estimated: a
+# smaller value warns of noise, a larger one hides a tolerance that was missed.
+_SLACK = 1.2
 
 
 def path_table(
@@ -126,11 +131,11 @@ def path_table(
         progress("Following the path", verbose=verbose) as advance,
         Simulation(model, seeds, n_jobs, advance) as simulation,
     ):
-        sampler = PathSampler(simulation, beta_max, tolerance, observed, prior)
-        n_exact = sampler.eliminate(k_max) if exact else 0
-        if n_exact < k_max:
-            sampler.build(n_exact + 1, k_max)
-        words = sampler.refine()
+        design = Everywhere(simulation, k_max, beta_max, tolerance, observed, prior)
+        if exact:
+            design.eliminate()
+        simulation.run(design)
+        words = design.find_faults()
     for sentence in words:
         warnings.warn(sentence, MixingWarning, stacklevel=2)
     return PathTable(
@@ -141,7 +146,7 @@ def path_table(
         fingerprint=take_fingerprint(model.graph, k_max, model.n_classes, model.class_weight),
         n_sweeps=simulation.n_sweeps,
         warnings=tuple(words),
-        **sampler.tabulate(),
+        **design.tabulate(),
     )
 
 
@@ -195,22 +200,26 @@ def log_normalizer_path(
     else:
         seeds = seeds_for(random_state, "log Z", model.fingerprint)
         with Simulation(model, seeds, n_jobs) as simulation:
-            sampler = PathSampler(simulation, beta_max, tolerance)
-            sampler.build(k, k)
-            for sentence in sampler.refine():
-                warnings.warn(sentence, MixingWarning, stacklevel=2)
-        replicates = sampler.log_z(k, betas.ravel())
+            path = Path(
+                simulation, k, beta_max, partial(_allow_up_to, beta_max, tolerance), MAX_SWEEPS
+            )
+            simulation.run(path)
+        replicates = path.curves[k](betas.ravel())
         values = replicates[0].reshape(betas.shape)
         errors = standard_error(replicates).reshape(betas.shape)
+        if errors.max() > _SLACK * tolerance:
+            sentence = _describe_fault(errors.max(), k, betas.ravel()[errors.argmax()], tolerance)
+            warnings.warn(sentence, MixingWarning, stacklevel=2)
     return (float(values), float(errors)) if betas.ndim == 0 else (values, errors)
 
 
-class PathSampler:
-    """log Z of some k for every beta up to beta_max.
+class Everywhere:
+    """Paths along beta at some k, which give log Z of k = 1..k_max for every beta up to beta_max.
 
     Parameters
     ----------
     simulation : Simulation
+    k_max : int
     beta_max, tolerance : float
     observed : ndarray of shape (k_max,), optional
         S_k of the labels for whose posterior log Z is wanted; without it log Z is wanted
@@ -229,90 +238,89 @@ class PathSampler:
     def __init__(
         self,
         simulation: Simulation,
+        k_max: int,
         beta_max: float,
         tolerance: float,
         observed: Any = None,
         prior: Any = None,
     ):
-        self.simulation, self.beta_max, self.tolerance = simulation, beta_max, tolerance
-        self.observed, self.prior = observed, prior
+        self.simulation, self.k_max, self.beta_max = simulation, k_max, beta_max
+        self.tolerance, self.observed, self.prior = tolerance, observed, prior
         self.known: dict[int, Curve] = {}
         self.paths: dict[int, Path] = {}
+        self._grown: list[Path] = []
 
-    def eliminate(self, k_max: int) -> int:
-        """Compute log Z exactly at k = 1, 2, ... as long as that is cheap; return the last k.
+    def eliminate(self) -> None:
+        """Compute log Z exactly at k = 1, 2, ... as long as that is cheap.
 
         On a grid; what is between follows by splines.
         """
         model = self.simulation.model
-        k = len(find_exact(model, range(1, k_max + 1)))
+        ks = find_exact(model, range(1, self.k_max + 1))
         betas = _place_betas(self.beta_max, _N_STEPS)
 
         def compute(k: int) -> Curve:
             log_z = log_normalizer_exact(model, betas, k)
             return Curve([(betas, np.tile(log_z, (N_REPLICATES, 1)))])
 
-        self.known = dict(enumerate(self.simulation.map(compute, range(1, k + 1)), start=1))
-        return k
+        self.known = dict(zip(ks, self.simulation.map(compute, ks), strict=True))
 
-    def build(self, k: int, k_max: int) -> None:
-        """Put up paths from k to k_max and let their chains make a first run."""
-        pilots = {}
+    def plan(self) -> Work:
+        """Return the first records of all paths, then more where errors are too large."""
+        if len(self.known) == self.k_max:
+            return []
+        if not self.paths:
+            return self._place_paths()
+        for path in self._grown:
+            path.update()
+        self._set_limits()
+        work = {path: path.refine() for path in self.paths.values()}
+        self._grown = [path for path, tasks in work.items() if tasks]
+        return list(chain.from_iterable(work.values()))
+
+    def _place_paths(self) -> Work:
+        """Run the pilots of paths from the first k that is not known, and place their chains."""
+        k, allow = len(self.known) + 1, partial(_allow_up_to, self.beta_max, self.tolerance)
         while True:
-            last = min(k_max, max(k + 1, int(1.3 * k)))
-            pilots[k] = place_pilots(self.simulation, k, last, self.beta_max)
-            if k == k_max:
+            last = min(self.k_max, max(k + 1, int(1.3 * k)))
+            path = self.paths[k] = Path(self.simulation, k, self.beta_max, allow, MAX_SWEEPS)
+            path.run_pilots(last)
+            if k == self.k_max:
                 break
-            k = self._find_next(pilots[k], k)
-        ks = list(pilots)
+            k = self._find_next(path)
+        ks, self._grown = list(self.paths), list(self.paths.values())
+        work = []
         for before, k, after in zip([ks[0], *ks], ks, [*ks[1:], ks[-1]], strict=False):
             columns = np.unique([*range(before + 1, k), k, *range(k + 1, after)])
-            self.paths[k] = Path(self.simulation, pilots[k], columns)
+            work += self.paths[k].place(columns)
+        return work
 
-    def _find_next(self, pilots: list[Pilot], k: int) -> int:
+    def _find_next(self, path: Path) -> int:
         """Return the next k that needs a path: near enough for importance sampling.
 
         That is where the variance of D is .8 at most: more is fewer paths, and noise between them.
         """
-        pairs = [pilot.pair for pilot in pilots if pilot.pair.beta <= self.beta_max]
-        ks = pairs[0].columns[pairs[0].columns >= k].tolist()
+        pairs = [pilot.pair for pilot in path.pilots if pilot.pair.beta <= self.beta_max]
+        ks = pairs[0].columns[pairs[0].columns >= path.k].tolist()
         distances = [max(pair.distance(other) for pair in pairs) for other in ks]
         is_near = np.minimum.accumulate(np.array(distances) <= 0.8)
-        return k + max(1, int(np.count_nonzero(is_near)) - 1)
+        return path.k + max(1, int(np.count_nonzero(is_near)) - 1)
 
-    @property
-    def k_max(self) -> int:
-        """The largest k."""
-        return max([*self.known, *self.paths])
+    def _set_limits(self) -> None:
+        """Allow larger errors along each path where the posterior of the labels is small."""
+        if self.observed is None:
+            return
+        scores, low, high = self.weigh()
+        # A k that is far below the best may have larger errors.
+        log_deficits = scores[0].max() - scores[0]
+        limits = self.tolerance * np.exp(np.clip((log_deficits - 5.0) / 2, 0, 50))
 
-    def refine(self) -> list[str]:
-        """Run on until the error is small enough; return in words where it is not."""
-        for _ in range(MAX_ROUNDS):
-            allow = self._allow()
-            work = {path: path.plan(allow[k]) for k, path in self.paths.items()}
-            if not any(work.values()):
-                break
-            self.simulation.add_records(chain.from_iterable(work.values()))
-            for path, tasks in work.items():
-                if tasks:
-                    path.update()
-        return self._find_faults(self._allow())
-
-    def _allow(self) -> dict[int, Callable[[np.ndarray], np.ndarray]]:
-        """Return the error allowed along each path, as a function of beta."""
-        low, high = np.zeros(self.k_max), np.full(self.k_max, self.beta_max)
-        limits = np.full(self.k_max, self.tolerance)
-        if self.observed is not None:
-            scores, low, high = self.weigh()
-            # A k that is far below the best may have larger errors.
-            log_deficits = scores[0].max() - scores[0]
-            limits *= np.exp(np.clip((log_deficits - 5.0) / 2, 0, 50))
-
-        def allow(at: np.ndarray, beta: np.ndarray) -> np.ndarray:
-            inside = (beta[:, None] >= low[at]) & (beta[:, None] <= high[at])
+        def allow(at: np.ndarray, betas: np.ndarray) -> np.ndarray:
+            inside = (betas[:, None] >= low[at]) & (betas[:, None] <= high[at])
             return np.where(inside, limits[at], np.inf).min(axis=1)
 
-        return {k: partial(allow, path.columns - 1) for k, path in self.paths.items()}
+        for path in self.paths.values():
+            path.allow = partial(allow, np.asarray(path.columns) - 1)
 
     def tabulate(self) -> dict[str, np.ndarray]:
         """Return the arrays of a table, by the names of its fields."""
@@ -383,21 +391,29 @@ class PathSampler:
         share = (k - before) / (after - before)
         return share * values + (1 - share) * read(self.paths[before].curves[k])
 
-    def _find_faults(self, allowed: dict[int, Any]) -> list[str]:
-        # The error is itself only estimated: a little beyond the tolerance is not worth a word.
-        worst, words = 1.2, []
-        betas = self.betas
-        for k in self.paths:
-            excess = standard_error(self.log_z(k, betas)) / allowed[k](betas)
+    def find_faults(self) -> list[str]:
+        """Return in words where the largest error is, if one is larger than what was asked for."""
+        worst, words, betas = _SLACK, [], self.betas
+        for k, path in self.paths.items():
+            limits = path.allow(betas)
+            excess = standard_error(self.log_z(k, betas)) / limits
             at = int(np.argmax(excess))
             if excess[at] > worst:
-                worst, limit = excess[at], allowed[k](betas)[at]
-                words = [
-                    f"log Z is known only to {excess[at] * limit:.2g} at k={k}, "
-                    f"beta={betas[at]:.3f}, where {limit:.2g} was asked for: the chains "
-                    "there are slow; allow a larger tolerance or a smaller k_max"
-                ]
+                worst = excess[at]
+                words = [_describe_fault(worst * limits[at], k, betas[at], limits[at])]
         return words
+
+
+def _allow_up_to(beta_max: float, tolerance: float, betas: np.ndarray) -> np.ndarray:
+    return np.where(betas <= beta_max * (1 + 1e-9), tolerance, np.inf)
+
+
+def _describe_fault(error: float, k: int, beta: float, limit: float) -> str:
+    return (
+        f"log Z is known only to {error:.2g} at k={k}, beta={beta:.3f}, where {limit:.2g} was "
+        "asked for: the chains there are slow, or all sweeps of a path were made; allow a larger "
+        "tolerance or a smaller k_max"
+    )
 
 
 def _place_betas(beta_max: float, n_steps: int) -> np.ndarray:

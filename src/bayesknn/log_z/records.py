@@ -310,19 +310,3 @@ class Records:
         replicates = resample(self.batch(series), self.key)
         replicates[1:] = replicates[0] + self.inflation * (replicates[1:] - replicates[0])
         return replicates
-
-    def log_ratios(self) -> np.ndarray:
-        """Return log Z at each column's k less that at the k of the chains, at the same beta.
-
-        Of shape (n_replicates, n_columns), by importance sampling: ``log E[exp(D)]`` with
-        ``D = beta (S_k' / k' - S_k / k)``, shifted to its mean given the clusters.
-        """
-        at = int(np.searchsorted(self.columns, self.k))
-        beside = [
-            s / self.columns - s[..., [at]] / self.k for s in (self.of_labels, self.of_clusters)
-        ]
-        d, shift = self.beta * beside[0], self.beta * (beside[1] - beside[0])
-        top = d.max(axis=(0, 1))
-        weights = self.resample(np.exp(d - top))
-        # To first order around the estimate: an inflated replicate may be negative.
-        return top + np.log(weights[0]) + weights / weights[0] - 1 + self.resample(shift)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,6 +28,13 @@ SWEEPS = 192
 # Batches of each chain, at least, and autocorrelation times in a batch: few batches show the error
 # badly, short ones too little of it.
 _FEWEST_BATCHES, _TIMES_PER_BATCH = 8, 6.0
+# Growth of the number of records from one round to the next, smallest and largest. A smaller growth
+# costs rounds, a larger one overshoots an error that is itself only estimated.
+_GROWTH = (0.25, 3.0)
+# Sweeps of one path along beta if there is no other limit, some 10 seconds on tens of points. A
+# larger number lets a call whose tolerance is out of reach run for longer, a smaller one ends paths
+# that would reach it.
+MAX_SWEEPS = 4e6
 
 
 class Pilot(NamedTuple):
@@ -45,6 +52,17 @@ class Pilot(NamedTuple):
     pair: ChainPair
     is_split: bool
     is_slow: bool
+
+
+Work = list[tuple[ChainPair, int]]
+
+
+class Design(Protocol):
+    """Decides which chains run next, from what all chains recorded so far."""
+
+    def plan(self) -> Work:
+        """Return pairs of chains and how many records to add to each; nothing ends the run."""
+        ...
 
 
 class Simulation:
@@ -183,6 +201,28 @@ class Simulation:
             n_warmup=int(np.clip(4 * time, WARMUP, max(WARMUP, most / 4))), **options,
         )  # fmt: skip
         return pair, max(int(np.ceil(n_sweeps / thin)), _FEWEST_BATCHES * length)
+
+    def run(self, design: Design) -> None:
+        """Run the chains that a design plans until it plans nothing more."""
+        while work := design.plan():
+            self.add_records(work)
+
+    def extend(self, pairs: Sequence[ChainPair], excess: float, n_left: float) -> Work:
+        """Plan more records for all of some pairs.
+
+        Parameters
+        ----------
+        pairs : sequence of ChainPair
+        excess : float
+            The largest error as a multiple of what is allowed; up to 1 nothing is planned.
+        n_left : float
+            About how many sweeps may still be made.
+        """
+        if excess <= 1.0 or n_left <= 0:
+            return []
+        made = N_CHAINS * sum(pair.n_records * pair.thin for pair in pairs)
+        growth = float(np.clip(min(excess**2 - 1.0, n_left / made), *_GROWTH))
+        return [(pair, int(np.ceil(growth * pair.n_records))) for pair in pairs]
 
     def add_records(self, work: Iterable[tuple[ChainPair, int]]) -> None:
         """Add so many records to each pair; every chain is a piece of work for the threads."""

@@ -22,12 +22,12 @@ from scipy.special import logsumexp
 
 from bayesknn._utils.checks import as_floats, check_count, check_indices, check_positive
 from bayesknn._utils.progress import progress
-from bayesknn._utils.random import as_seed_sequence, seeds_for
+from bayesknn._utils.random import Purpose, as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
 from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.log_z.along_beta import log_z_at
 from bayesknn.log_z.log_z import ExactLogZ, SimulatedLogZ, find_exact, is_narrow
-from bayesknn.log_z.path import log_z_at
 from bayesknn.log_z.records import standard_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
@@ -497,8 +497,8 @@ def _from_simulation(
     if evidence and not mesh.is_absolute:
         # It is not a ratio of near things: less precisely than those.
         log_z = log_z_at(
-            simulation, mesh.reference, prior.beta_max, 4 * tolerance,
-            min(simulation.n_sweeps, max_sweeps) / 4,
+            simulation, mesh.reference.k, mesh.reference.beta, 4 * tolerance,
+            min(simulation.n_sweeps, max_sweeps) / 4, key=(Purpose.LOG_Z,),
         )  # fmt: skip
         totals -= log_z - mesh.reference_log_z
     if evidence or mesh.is_absolute:

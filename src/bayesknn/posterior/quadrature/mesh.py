@@ -21,8 +21,8 @@ from scipy.special import logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
 from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.estimate import Curve
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
-from bayesknn.log_z.path import GROWTH, MAX_ROUNDS, Curve
 from bayesknn.log_z.records import N_CHAINS, Setting, standard_error
 from bayesknn.log_z.simulation import SWEEPS, Simulation
 from bayesknn.model import log_normalizer_exact
@@ -48,6 +48,8 @@ _MANY_DRAWS = 100.0
 _DEPTH = 7.0
 # How often chains are added at most: an end where that does not help.
 _MAX_TURNS = 10
+# Rounds of more records at most, where a tolerance was given and sweeps have no other limit.
+_MAX_ROUNDS = 12
 # Nodes may be further apart the further they are from the top, as a share of the way: a posterior
 # of separated classes reaches to the end of its prior, however far that is.
 _WIDER = 1 / 3
@@ -237,7 +239,7 @@ class Mesh:
             if turns < _MAX_TURNS and self._grow(state, may_run=not is_over):
                 continue
             excess = judge(self.ks, state.score, tolerance)
-            if is_over or rounds == MAX_ROUNDS or excess <= 1.0:
+            if is_over or rounds == _MAX_ROUNDS or excess <= 1.0:
                 break
             matters = self.ks[state.score[0] > state.score[0].max() - _DEPTH]
             if self.division is not None:
@@ -249,12 +251,8 @@ class Mesh:
                 for pair in phase
                 if matters[0] <= pair.k <= matters[-1]
             ]
-            made = N_CHAINS * sum(pair.n_records * pair.thin for pair in pairs)
-            left = (self.max_sweeps - self.simulation.n_sweeps) / made
-            growth = float(np.clip(min(excess**2 - 1.0, left), *GROWTH))
-            self.simulation.add_records(
-                (pair, int(np.ceil(growth * pair.n_records))) for pair in pairs
-            )
+            n_left = self.max_sweeps - self.simulation.n_sweeps
+            self.simulation.add_records(self.simulation.extend(pairs, excess, n_left))
             rounds += 1
         at_best = int(np.argmax(state.score[0]))
         best = int(self.ks[at_best])

@@ -12,7 +12,7 @@ least that of independent labels with the same class probabilities p at every po
 with many neighbours is all but an equality. If slow k are left, the search goes on in two phases:
 the labels are divided by their agreement with the nearest neighbours, the same for all k, chains
 mix fast within each phase, and log Z is followed from k to k within it. What one phase weighs
-beside the other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.path`).
+beside the other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.along_beta`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import entr, logsumexp, softmax
 
 from bayesknn._utils.random import Purpose
+from bayesknn.log_z.along_beta import Path, log_z_at
 from bayesknn.log_z.chains import ChainPair
+from bayesknn.log_z.estimate import Curve, step_between
 from bayesknn.log_z.mbar import BETA_SCALE
-from bayesknn.log_z.path import Curve, follow_path, log_z_from_zero
 from bayesknn.log_z.records import N_CHAINS, N_REPLICATES, Setting, Window, standard_error
-from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, Pilot, Simulation
+from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, MAX_SWEEPS, Pilot, Simulation
 from bayesknn.model.integration import N_PANELS, find_panels, integrate
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 
@@ -45,7 +46,7 @@ _CLOSE = 0.03
 _ROUGH = 1.0
 # Share of all sweeps that a path may take, which has some dozens of pairs, and its pilots: what one
 # phase weighs beside the other against all else.
-_PATH_SHARE = 1 / 8
+_PATH_SHARE = 1 / 4
 
 
 class Candidate(NamedTuple):
@@ -434,10 +435,11 @@ class CandidateSearch:
         """Return log Z at a pair, roughly; None if a transition lies on the way."""
         k = pair.k
         if k not in self._log_z:
-            most = min(4e4, _PATH_SHARE * self.max_sweeps)
-            self._log_z[k] = log_z_from_zero(
-                self.simulation, pair, _ROUGH, most, (k, Purpose.LOG_Z_ROUGHLY)
-            )
+            most = min(4e4, _PATH_SHARE / 2 * self.max_sweeps)
+            self._log_z[k] = log_z_at(
+                self.simulation, k, pair.beta, _ROUGH, most,
+                may_divide=False, key=(Purpose.LOG_Z_ROUGHLY,),
+            )  # fmt: skip
         return self._log_z[k]
 
 
@@ -493,13 +495,14 @@ def _divide(
     def weigh(curve: Curve) -> Profile:
         return Profile(target, candidate.k, curve, edges)
 
-    def allow(curve: Curve, beta: np.ndarray) -> np.ndarray:
-        panels = weigh(curve).find_panels()
+    def allow(beta: np.ndarray) -> np.ndarray:
+        panels = weigh(path.curves[candidate.k]).find_panels()
         return np.where((beta >= panels[0]) & (beta <= panels[-1]), _ROUGH, np.inf)
 
-    path, curve = follow_path(
-        simulation, candidate.k, target.beta_max, _PATH_SHARE * max_sweeps, allow
-    )
+    most = min(_PATH_SHARE * max_sweeps, MAX_SWEEPS)
+    path = Path(simulation, candidate.k, target.beta_max, allow, most, divide="slow")
+    simulation.run(path)
+    curve = path.curves[candidate.k]
     profile = weigh(curve)
     total, top, sd = profile.summarise()
     best = float(total[0] - 4 * standard_error(total))
@@ -516,31 +519,6 @@ def _divide(
         path.windows, candidate.k, curve, betas, (betas - top) / sd, spreads / sd, sd
     )
     return division, best
-
-
-def step_between(before: ChainPair, after: ChainPair) -> tuple[np.ndarray, float]:
-    """Return by how much log Z grows from one pair to another, and the discretisation error.
-
-    With D the difference of the two log weights it is the integral of E[D] from one to the other:
-    by the trapezium rule with end correction, ``(E0[D] + E1[D]) / 2 + (V0[D] - V1[D]) / 12``,
-    which may be off by as much as its correction, beyond its noise. Both record S at the k of both.
-    """
-    means, variances = [], []
-    for pair in (before, after):
-        d, of_clusters = (
-            after.beta / after.k * series(after.k) - before.beta / before.k * series(before.k)
-            for series in (pair.series, pair.cluster_series)
-        )
-        centre = d.mean()
-        averages = pair.resample(np.stack([of_clusters, (d - centre) ** 2], axis=-1))
-        means.append(averages[:, 0])
-        variances.append(averages[:, 1])
-    correction = (variances[0] - variances[1]) / 12
-    defect = means[1] - means[0] - (variances[0] + variances[1]) / 2
-    beyond_noise = max(abs(defect[0]) - 3 * standard_error(defect), 0.0)
-    # What is noise in the correction is noise in the value, too.
-    error = max(abs(correction[0]) - 2 * standard_error(correction), beyond_noise / 8)
-    return (means[0] + means[1]) / 2 + correction, float(error)
 
 
 def bound_posterior(target: LogPosterior, k: int) -> float:

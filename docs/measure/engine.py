@@ -19,7 +19,7 @@ from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import UniformPrior
 from bayesknn.plots.style import COLOURS, GREY, INK, tidy
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
-from bayesknn.posterior.quadrature.mesh import Mesh, MeshPosterior
+from bayesknn.posterior.quadrature.mesh import Mesh
 from bayesknn.posterior.quadrature.which_k import Candidate, CandidateSearch
 
 BETA_MAX, TOLERANCE, MAX_SWEEPS = 4.0, 0.05, 1e6
@@ -48,13 +48,12 @@ class Run(NamedTuple):
     candidates: list[Candidate]
     search: CandidateSearch
     mesh: Mesh
-    posterior: MeshPosterior
     sweeps: list[int]
 
     @property
     def scores(self) -> np.ndarray:
         """The log posterior of each k in every replicate."""
-        profiles = self.posterior.profiles
+        profiles = self.mesh.estimate.profiles
         return np.column_stack([p.summarise()[0] for p in profiles])
 
 
@@ -67,14 +66,14 @@ def follow(points: np.ndarray, labels: np.ndarray, k_max: int) -> Run:
         search = CandidateSearch(simulation, target, MAX_SWEEPS)
         candidates = search.run()
         pilots, sweeps = list(simulation.pilots), [simulation.n_sweeps]
-        mesh = Mesh(simulation, target, candidates, MAX_SWEEPS, search.division)
-        posterior = mesh.measure(TOLERANCE)
+        mesh = Mesh(simulation, target, candidates, TOLERANCE, MAX_SWEEPS, search.division)
+        simulation.run(mesh)
         sweeps.append(simulation.n_sweeps)
         if search.division is None:
-            pair = posterior.reference
+            pair, _ = mesh.reference
             log_z_at(simulation, pair.k, pair.beta, 4 * TOLERANCE, sweeps[-1] / 4)
         sweeps.append(simulation.n_sweeps)
-    return Run(target, pilots, candidates, search, mesh, posterior, sweeps)
+    return Run(target, pilots, candidates, search, mesh, sweeps)
 
 
 def run(out: Path) -> dict[str, str]:
@@ -91,7 +90,7 @@ def run(out: Path) -> dict[str, str]:
     return {
         "engine_n_five": str(N_FIVE),
         "engine_n_pilots": str(len(two.pilots)),
-        "engine_n_kept": str(len(two.posterior.profiles)),
+        "engine_n_kept": str(len(two.mesh.estimate.profiles)),
         "engine_k_max": str(K_RIPLEY),
         "engine_n_pairs": str(len(two.mesh.phases[0])),
         "engine_sweeps": f"{two.sweeps[-1]:,}",
@@ -130,7 +129,7 @@ def draw_mesh(path: Path, runs: tuple[Run, Run]) -> None:
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     for ax, one, title in zip(figure.subplots(1, 2), runs, TITLES, strict=True):
         p = softmax(one.scores[0])
-        for profile, weight in zip(one.posterior.profiles, p / p.max(), strict=True):
+        for profile, weight in zip(one.mesh.estimate.profiles, p / p.max(), strict=True):
             nodes = np.linspace(*one.mesh.nodes[profile.k][[0, -1]], 400)
             masses = np.cumsum(softmax(profile.log_posterior(nodes, slice(1))[0]))
             low, high = np.interp([0.025, 0.975], masses, nodes)

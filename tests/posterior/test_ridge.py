@@ -167,19 +167,20 @@ def test_a_step_leads_to_the_top(prior):
 
 
 def run(prior, likelihood=None, tolerance=0.2):
-    """Return the mesh of Ripley's data, or of others, after it was measured."""
+    """Return the mesh of Ripley's data, or of others, after it was run."""
     likelihood = likelihood or CoherentLikelihood(ripley_graph(), load_ripley().y_train)
     target = LogPosterior(likelihood, prior)
     with Simulation(likelihood.model, np.random.SeedSequence(0)) as simulation:
         search = CandidateSearch(simulation, target)
-        mesh = Mesh(simulation, target, search.run(), np.inf, search.division)
-        return mesh, mesh.measure(tolerance)
+        mesh = Mesh(simulation, target, search.run(), tolerance, np.inf, search.division)
+        simulation.run(mesh)
+    return mesh
 
 
 def test_chains_stand_at_some_k_and_speak_for_those_between():
-    mesh, posterior = run(UniformPrior(125, BETA_MAX))
+    mesh = run(UniformPrior(125, BETA_MAX))
     own = sorted({pair.k for pair in mesh.phases[0]})
-    ks = [profile.k for profile in posterior.profiles]
+    ks = [profile.k for profile in mesh.estimate.profiles]
     assert len(own) < len(ks)
     assert np.array_equal(np.diff(ks), np.ones(len(ks) - 1))
     assert own[0] <= ks[0] and ks[-1] <= own[-1]
@@ -190,7 +191,7 @@ def test_chains_stand_at_every_k_where_the_prior_of_beta_differs():
     def density(beta, k):
         return np.exp(-(((beta - 1.4 - 0.1 * (k % 2)) / 0.3) ** 2) / 2)
 
-    mesh, _ = run(FunctionPrior(density, 20, BETA_MAX))
+    mesh = run(FunctionPrior(density, 20, BETA_MAX))
     own = sorted({pair.k for pair in mesh.phases[0]})
     assert np.array_equal(np.diff(own), np.ones(len(own) - 1))
 
@@ -201,8 +202,8 @@ def test_chains_stand_between_k_that_do_not_overlap():
     points = np.column_stack([np.repeat(np.arange(n // 2), 2), np.tile([0.0, 0.1], n // 2)])
     graph = NeighborGraph.from_points(points, k_max=3)
     labels = np.random.default_rng(0).integers(2, size=n)
-    _mesh, posterior = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
-    assert len(posterior.profiles) >= 1 and np.isfinite(posterior.excess)
+    mesh = run(UniformPrior(3, BETA_MAX), CoherentLikelihood(graph, labels))
+    assert len(mesh.estimate.profiles) >= 1 and np.isfinite(mesh.excess)
 
 
 def test_a_curve_has_nodes_where_its_curvature_asks_for_them():

@@ -39,10 +39,14 @@ from bayesknn.log_z.estimate import (
 )
 from bayesknn.log_z.mbar import MAX_VARIANCE
 from bayesknn.log_z.records import N_CHAINS, N_REPLICATES, Setting, Window, standard_error
-from bayesknn.log_z.simulation import FEWEST_PILOT_SWEEPS, SWEEPS, Pilot, Simulation, Work
-
-# Sweeps of each chain of a path at least: fewer leave its error unknown, more overrun the limit.
-_FEW_SWEEPS = 64
+from bayesknn.log_z.simulation import (
+    FEW_SWEEPS,
+    FEWEST_PILOT_SWEEPS,
+    SWEEPS,
+    Pilot,
+    Simulation,
+    Work,
+)
 
 # The error allowed at some beta; infinite where it does not matter.
 Allow = Callable[[np.ndarray], np.ndarray]
@@ -183,7 +187,9 @@ class Path:
                 and after.pair not in apart
                 and are_far(before.pair, after.pair)
             ]
-            if not new or self._n_sweeps > self.max_sweeps / 2:
+            # A path to one beta may do with the trapezium rule, but two phases are not stepped over.
+            is_spent = self._n_sweeps > self.max_sweeps / 2 and not self.to_far_end
+            if not new or is_spent:
                 return
             self.pilots = sorted([*self.pilots, *run_each(new)], key=lambda each: each.pair.beta)
 
@@ -194,7 +200,7 @@ class Path:
         phases = self._divide(pairs, apart) if apart else [list(map(_place_at, pairs))]
         # Of each chain in the first run.
         left = self.max_sweeps - self._n_sweeps
-        most = max(left / (2 * N_CHAINS * sum(map(len, phases))), _FEW_SWEEPS)
+        most = max(left / (2 * N_CHAINS * sum(map(len, phases))), FEW_SWEEPS)
         self._far = [
             [bool(a.pilot and b.pilot and are_far(a.pilot, b.pilot)) for a, b in pairwise(phase)]
             for phase in phases

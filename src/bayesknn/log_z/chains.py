@@ -8,7 +8,7 @@ where each would stay on its side, shows as a disagreement.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,19 +71,13 @@ class ChainPair(Records):
         Start the chains here instead of from one class and from random labels.
     n_warmup : int
         Sweeps made before anything is recorded.
-    thin : int, optional
-        Sweeps from one record to the next; by default so many that they take as long as a record.
-    length : int
-        Records of a batch.
-    time : float
-        The autocorrelation time in sweeps, as far as it is known beforehand.
-    inflation : float
-        By how much errors are larger than batches show that are shorter than that.
-    window : Window, optional
-        Sweeps that leave it are undone, which leaves the restricted distribution as it is.
     components : ndarray of shape (n,), optional
         Which component of the graph each point is in: then the probability that each of them has
-        one class throughout is recorded too (:mod:`bayesknn.log_z.along_beta`).
+        one class throughout is recorded too (:mod:`bayesknn.log_z.estimate`).
+    **options
+        As of :class:`~bayesknn.log_z.records.Records`. ``thin`` is by default so large that sweeps
+        take as long as a record. Sweeps that leave ``window`` are undone, which leaves the
+        restricted distribution as it is.
 
     Examples
     --------
@@ -108,20 +102,13 @@ class ChainPair(Records):
         *,
         initial: np.ndarray | None = None,
         n_warmup: int = WARMUP,
-        thin: int | None = None,
-        length: int = 1,
-        time: float = 1.0,
-        inflation: float = 1.0,
-        window: Window | None = None,
         components: np.ndarray | None = None,
+        **options: Any,
     ):
         self.keys = seeds.generate_state(N_CHAINS + 1, np.uint64)
         # By default so many sweeps that they take as long as a record.
-        thin = thin or 1 + int(columns[-1]) // RANKS_PER_SWEEP
-        super().__init__(
-            model, setting, columns, int(self.keys[-1]), thin=thin, length=length, time=time,
-            inflation=inflation, window=window,
-        )  # fmt: skip
+        options.setdefault("thin", 1 + int(columns[-1]) // RANKS_PER_SWEEP)
+        super().__init__(model, setting, np.asarray(columns), int(self.keys[-1]), **options)
         self.components = np.empty(0, np.int32) if components is None else components
         self.labels = self._start(initial)
         self.n_warmup = n_warmup + self.thin

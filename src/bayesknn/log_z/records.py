@@ -13,7 +13,7 @@ reweighting, the posterior itself. Row 0 of an array of replicates is the estima
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -130,6 +130,7 @@ def error_inflation(time: float, batch_sweeps: float) -> float:
     return float(np.sqrt(np.fmax(1.0, time / batch_sweeps)))
 
 
+@dataclass(eq=False)
 class Records:
     """Records of S by two chains at one setting, for the values of k in ``columns``.
 
@@ -173,23 +174,18 @@ class Records:
     (1.5, 1.25)
     """
 
-    def __init__(
-        self,
-        model: BoltzmannModel,
-        setting: Setting,
-        columns: Sequence[int] | np.ndarray,
-        key: int,
-        *,
-        thin: int = 1,
-        length: int = 1,
-        time: float = 1.0,
-        inflation: float = 1.0,
-        window: Window | None = None,
-    ):
-        self.model, self.setting, self.key = model, setting, key
-        self.columns = np.asarray(columns, dtype=np.int64)
-        self.thin, self.length, self.time, self.inflation = thin, length, time, inflation
-        self.window = window or Window()
+    model: BoltzmannModel
+    setting: Setting
+    columns: np.ndarray
+    key: int
+    thin: int = 1
+    length: int = 1
+    time: float = 1.0
+    inflation: float = 1.0
+    window: Window = field(default_factory=Window)
+
+    def __post_init__(self) -> None:
+        self.columns = np.asarray(self.columns, dtype=np.int64)
         shape = (N_CHAINS, 0, len(self.columns))
         self.of_labels, self.of_clusters = np.empty(shape), np.empty(shape)
         self.monochrome = np.empty((N_CHAINS, 0, 2))

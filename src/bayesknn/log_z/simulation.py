@@ -22,9 +22,9 @@ _PILOT_TIMES = 20.0
 # Each chain of a pilot may make so many, however few are left: shorter ones do not tell slow chains
 # from others.
 FEWEST_PILOT_SWEEPS = 1024
-# Sweeps of chains before the first judgement: more make first rounds that were not needed, fewer
-# make errors that are not known.
-SWEEPS = 192
+# Sweeps of each chain before the first judgement, and where sweeps are few or a k hardly matters. A
+# larger number makes first rounds that were not needed, a smaller one leaves errors unknown.
+SWEEPS, FEW_SWEEPS = 192, 64
 # Batches of each chain, at least, and autocorrelation times in a batch: few batches show the error
 # badly, short ones too little of it.
 _FEWEST_BATCHES, _TIMES_PER_BATCH = 8, 6.0

@@ -42,7 +42,7 @@ from bayesknn.model.integration import (
 )
 from bayesknn.model.prior import Mass, find_prior_mass
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior
-from bayesknn.posterior.quadrature.mesh import Mesh, MeshPosterior, choose_ks
+from bayesknn.posterior.quadrature.mesh import Mesh, choose_ks
 from bayesknn.posterior.quadrature.peaks import NEGLIGIBLE, weigh_peaks
 from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, CandidateSearch
 from bayesknn.posterior.trees import make_tree
@@ -487,23 +487,25 @@ def _from_simulation(
             return replace(posterior, info={**posterior.info, "n_sweeps": simulation.n_sweeps})
     # The search has a part of the sweeps, but never all; another is for the evidence.
     most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)
-    chains = Mesh(simulation, target, candidates, most, search.division, exact_ks)
-    mesh = chains.measure(tolerance)
-    edges = make_equal([profile.find_panels(N_PANELS) for profile in mesh.profiles])
-    log_posterior = [profile.weigh(row) for profile, row in zip(mesh.profiles, edges, strict=True)]
+    mesh = Mesh(simulation, target, candidates, tolerance, most, search.division, exact_ks)
+    simulation.run(mesh)
+    profiles, is_absolute = mesh.estimate.profiles, mesh.estimate.is_absolute
+    edges = make_equal([profile.find_panels(N_PANELS) for profile in profiles])
+    log_posterior = [profile.weigh(row) for profile, row in zip(profiles, edges, strict=True)]
     weights, totals = _normalize(np.stack(log_posterior, axis=1))
     log_evidence, error = float("nan"), float("nan")
-    is_divided = search.division is not None
-    if evidence and not mesh.is_absolute:
+    if evidence and not is_absolute:
+        pair, log_z_there = mesh.reference
         # It is not a ratio of near things: less precisely than those.
         log_z = log_z_at(
-            simulation, mesh.reference.k, mesh.reference.beta, 4 * tolerance,
+            simulation, pair.k, pair.beta, 4 * tolerance,
             min(simulation.n_sweeps, max_sweeps) / 4, key=(Purpose.LOG_Z,),
         )  # fmt: skip
-        totals -= log_z - mesh.reference_log_z
-    if evidence or mesh.is_absolute:
+        totals -= log_z - log_z_there
+    if evidence or is_absolute:
         log_evidence, error = float(totals[0]), float(standard_error(totals))
     words = _describe_limits(search, mesh)
+    is_divided = search.division is not None
     if search.is_cut or (is_divided and mesh.excess > _SLACK):
         kind = PhaseTransitionWarning if is_divided else MixingWarning
         warnings.warn("; ".join(words), kind, stacklevel=3)
@@ -513,14 +515,14 @@ def _from_simulation(
         "tolerance": tolerance,
         "warnings": words,
     }
-    ks = np.array([profile.k for profile in mesh.profiles])
+    ks = np.array([profile.k for profile in profiles])
     return GridPosterior(
         ks, place_nodes(edges)[0], weights[0], weights[1:], prior.k_max, log_evidence, error, info,
         place_cells(edges),
     )  # fmt: skip
 
 
-def _describe_limits(search: CandidateSearch, mesh: MeshPosterior) -> list[str]:
+def _describe_limits(search: CandidateSearch, mesh: Mesh) -> list[str]:
     """Return in words what the posterior does not know as well as it should."""
     words = []
     if search.division is not None:
@@ -535,7 +537,7 @@ def _describe_limits(search: CandidateSearch, mesh: MeshPosterior) -> list[str]:
             f"{search.max_sweeps:.0f} sweeps that are made by default, so that P(k) and the "
             "evidence may be off by more than their errors: a tolerance has no such end"
         )
-    if not mesh.is_settled:
+    if not mesh.estimate.is_settled:
         words.append(
             "log Z from all draws together did not settle: P(k) and its error may be wrong"
         )

@@ -24,14 +24,12 @@ from bayesknn.log_z.chains import ChainPair
 from bayesknn.log_z.estimate import Curve
 from bayesknn.log_z.mbar import BETA_SCALE, MAX_VARIANCE, combine
 from bayesknn.log_z.records import N_CHAINS, Setting, standard_error
-from bayesknn.log_z.simulation import SWEEPS, Simulation
+from bayesknn.log_z.simulation import FEW_SWEEPS, SWEEPS, Simulation, Work
 from bayesknn.model import log_normalizer_exact
 from bayesknn.model.integration import place_nodes
 from bayesknn.posterior.quadrature.log_posterior import LogPosterior, Profile
 from bayesknn.posterior.quadrature.which_k import MAX_LOG_DEFICIT, Candidate, Division
 
-# Sweeps of a first run where k hardly matters: more are wasted, fewer leave its error unknown.
-_FEW_SWEEPS = 64
 # In posterior standard deviations of beta: how far from the mode chains stand, how far apart the
 # nodes of a curve of log Z are, and how far out they go. Wider is less work and rests on fewer
 # draws in between.
@@ -88,36 +86,6 @@ class Estimate(NamedTuple):
     is_settled: bool
 
 
-class MeshPosterior(NamedTuple):
-    """The posterior of beta at the values of k that matter, from all chains.
-
-    Attributes
-    ----------
-    profiles : list of Profile
-        The posterior of beta at each of them, log Z being known up to a constant.
-    excess : float
-        The largest of the errors of log posterior and mean of k, as a multiple of what is allowed.
-    reference : ChainPair
-        One near the mode of the best k.
-    reference_log_z : ndarray of shape (n_replicates,)
-        log Z there, up to the same constant.
-    is_absolute : bool
-        That constant is 0: log Z itself is known.
-    reached : float
-        Up to which beta the posterior was followed at the best k, if it goes on beyond.
-    is_settled : bool
-        As of :class:`Estimate`.
-    """
-
-    profiles: list[Profile]
-    excess: float
-    reference: ChainPair
-    reference_log_z: np.ndarray
-    is_absolute: bool
-    reached: float
-    is_settled: bool
-
-
 class Place(NamedTuple):
     """Where chains are to stand: in which phase and at which setting.
 
@@ -139,8 +107,10 @@ class Mesh:
     target : LogPosterior
     candidates : list of Candidate
         At the k that the search has chosen, in increasing order.
+    tolerance : float
+        Error allowed on the log posterior of the k that matter.
     max_sweeps : float
-        About how many sweeps may be made in all.
+        About how many sweeps the simulation may make in all.
     division : Division, optional
         The two phases, if there are two.
     exact_ks : list of int
@@ -154,19 +124,27 @@ class Mesh:
     nodes : dict of int to ndarray
         By k, where log Z is computed.
     phases : list of list of ChainPair
+    estimate : Estimate
+        The posterior as far as the records tell.
+    excess : float
+        The largest of the errors of log posterior and mean of k, as a multiple of what is allowed.
     """
+
+    estimate: Estimate
+    excess: float
 
     def __init__(
         self,
         simulation: Simulation,
         target: LogPosterior,
         candidates: list[Candidate],
+        tolerance: float,
         max_sweeps: float,
         division: Division | None = None,
         exact_ks: Sequence[int] = (),
     ):
-        self.simulation, self.target, self.max_sweeps = simulation, target, max_sweeps
-        self.division, self.candidates = division, candidates
+        self.simulation, self.target, self.tolerance = simulation, target, tolerance
+        self.max_sweeps, self.division, self.candidates = max_sweeps, division, candidates
         self.ks, self.exact_ks = choose_ks(target, candidates), exact_ks
         searched = [candidate.k for candidate in candidates]
         self._log_z: dict[int, np.ndarray] = {}
@@ -179,17 +157,69 @@ class Mesh:
             for (k, top), sd in zip(self.tops.items(), sds.tolist(), strict=True)
         }
         self.phases: list[list[ChainPair]] = [[] for _ in candidates[0].pilots]
+        self._n_turns = self._n_rounds = 0
+
+    def plan(self) -> Work:
+        """Return the first records, then those of chains that are missing, then more of all."""
+        if not self.phases[0]:
+            return self._place_chains()
+        n_left = self.max_sweeps - self.simulation.n_sweeps
+        while True:
+            self.estimate = self._weigh()
+            self._n_turns += 1
+            if self._n_turns >= _MAX_TURNS:
+                break
+            work, has_more_nodes = self._grow(may_run=n_left >= 0)
+            if work:
+                return work
+            if not has_more_nodes:
+                break
+        score = self.estimate.score
+        self.excess = judge(self.ks, score, self.tolerance)
+        self._n_rounds += 1
+        if self._n_rounds > _MAX_ROUNDS:
+            return []
+        matters = self.ks[score[0] > score[0].max() - _DEPTH]
+        if self.division is not None:
+            # Where log Z itself is known, what one phase weighs beside the other comes from.
+            matters = np.union1d(matters, self.division.k)
+        pairs = [
+            pair for phase in self.phases for pair in phase if matters[0] <= pair.k <= matters[-1]
+        ]
+        return self.simulation.extend(pairs, self.excess, n_left)
+
+    @property
+    def _best(self) -> int:
+        """Position of the k with the largest posterior."""
+        return int(np.argmax(self.estimate.score[0]))
+
+    @property
+    def reference(self) -> tuple[ChainPair, np.ndarray]:
+        """A pair near the mode of the best k, and log Z there up to the common constant."""
+        best = int(self.ks[self._best])
+        away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
+        at = int(np.argmin(away))
+        return self.phases[0][at], self.estimate.of_pairs[:, at]
+
+    @property
+    def reached(self) -> float:
+        """Up to which beta the posterior was followed at the best k, if it goes on beyond."""
+        nodes = self.nodes[int(self.ks[self._best])]
+        return float(nodes[-1]) if self._goes_on(self._best)[1] else np.inf
+
+    def _place_chains(self) -> Work:
+        """Put up chains beside each mode and between k whose draws do not overlap."""
         places = []
         for phase in range(len(self.phases)):
-            for at, candidate in enumerate(candidates):
+            for at, candidate in enumerate(self.candidates):
                 places += self._place_beside_mode(phase, candidate)
                 if at:
-                    places += self._place_between(phase, candidates[at - 1], candidate)
+                    places += self._place_between(phase, self.candidates[at - 1], candidate)
         # Of each chain in its first run, even if batches are then shorter than they should be:
         # errors that are known badly against rounds that cannot be made.
-        left = (max_sweeps - simulation.n_sweeps) / 3
-        self._max_first = max(left / (N_CHAINS * len(places)), _FEW_SWEEPS)
-        simulation.add_records([self._make(place) for place in places])
+        left = (self.max_sweeps - self.simulation.n_sweeps) / 3
+        self._max_first = max(left / (N_CHAINS * len(places)), FEW_SWEEPS)
+        return [self._make(place) for place in places]
 
     def _place_beside_mode(self, phase: int, candidate: Candidate) -> list[Place]:
         """Return where chains are to stand on both sides of a mode."""
@@ -201,7 +231,7 @@ class Mesh:
             sd = sd * self.division.spreads[phase]
         aside = min(_ASIDE * sd, (high - low) / 2)
         betas = np.unique(np.clip([centre - aside, centre + aside], low, high))
-        sweeps = SWEEPS if candidate.log_deficit < _DEPTH else _FEW_SWEEPS
+        sweeps = SWEEPS if candidate.log_deficit < _DEPTH else FEW_SWEEPS
         return [Place(phase, Setting.at(beta, candidate.k), pilot, sweeps) for beta in betas]
 
     def _place_between(self, phase: int, before: Candidate, after: Candidate) -> list[Place]:
@@ -228,43 +258,6 @@ class Mesh:
         )  # fmt: skip
         self.phases[phase].append(task[0])
         return task
-
-    def measure(self, tolerance: float) -> MeshPosterior:
-        """Add chains where they are missing, then records until the posterior is precise."""
-        turns = rounds = 0
-        while True:
-            state = self._weigh()
-            turns += 1
-            is_over = self.simulation.n_sweeps > self.max_sweeps
-            if turns < _MAX_TURNS and self._grow(state, may_run=not is_over):
-                continue
-            excess = judge(self.ks, state.score, tolerance)
-            if is_over or rounds == _MAX_ROUNDS or excess <= 1.0:
-                break
-            matters = self.ks[state.score[0] > state.score[0].max() - _DEPTH]
-            if self.division is not None:
-                # Where log Z itself is known, what one phase weighs beside the other comes from.
-                matters = np.union1d(matters, self.division.k)
-            pairs = [
-                pair
-                for phase in self.phases
-                for pair in phase
-                if matters[0] <= pair.k <= matters[-1]
-            ]
-            n_left = self.max_sweeps - self.simulation.n_sweeps
-            self.simulation.add_records(self.simulation.extend(pairs, excess, n_left))
-            rounds += 1
-        at_best = int(np.argmax(state.score[0]))
-        best = int(self.ks[at_best])
-        reached = np.inf
-        if self._goes_on(at_best, state)[1]:
-            reached = float(self.nodes[best][-1])
-        away = [abs(pair.k - best) + (len(pair.setting.ks) - 1) for pair in self.phases[0]]
-        at = int(np.argmin(away))
-        return MeshPosterior(
-            state.profiles, excess, self.phases[0][at], state.of_pairs[:, at], state.is_absolute,
-            reached, state.is_settled,
-        )  # fmt: skip
 
     def _weigh(self) -> Estimate:
         """Weigh the posterior at each k with what the records say now."""
@@ -345,9 +338,18 @@ class Mesh:
             self._log_z[k] = np.array(log_normalizer_exact(self.simulation.model, nodes, k))
         return self._log_z[k]
 
-    def _grow(self, state: Estimate, may_run: bool) -> bool:
-        """Let curves go on that end too early, and add chains where mass rests on few draws."""
-        work, is_longer = [], False
+    def _grow(self, may_run: bool) -> tuple[Work, bool]:
+        """Let curves go on that end too early, and add chains where mass rests on few draws.
+
+        Returns
+        -------
+        work : list of (ChainPair, int)
+            First records of the chains that are added.
+        has_more_nodes : bool
+            A curve goes on.
+        """
+        work: Work = []
+        state, n_nodes = self.estimate, sum(map(len, self.nodes.values()))
         score = state.score[0]
         for at in np.flatnonzero(score > score.max() - _DEPTH).tolist():
             k, values = int(self.ks[at]), state.values[at]
@@ -369,15 +371,13 @@ class Mesh:
                     place = Place(phase, setting, nearest_k.pilots[phase].pair)
                     work.append(self._make(place))
             matters, limits = mass > np.exp(-_DEPTH), np.array(self.target.limits[k])
-            goes_on = self._goes_on(at, state)
+            goes_on = self._goes_on(at)
             self.nodes[k] = _add_nodes(nodes, log_z, matters, goes_on, limits, self.tops[k])
-            is_longer |= len(self.nodes[k]) > len(nodes)
-        self.simulation.add_records(work)
-        return is_longer or bool(work)
+        return work, sum(map(len, self.nodes.values())) > n_nodes
 
-    def _goes_on(self, at: int, state: Estimate) -> np.ndarray:
+    def _goes_on(self, at: int) -> np.ndarray:
         """Return whether mass may lie below the first node of a k, and above the last."""
-        k = int(self.ks[at])
+        k, state = int(self.ks[at]), self.estimate
         nodes, mass = self.nodes[k], self.target.masses[k]
         log_f = nodes / k * self.target.observed[k - 1] - logsumexp(state.values[at], axis=0)
         fine = place_nodes(state.panels[at])[0]

@@ -12,7 +12,8 @@ least that of independent labels with the same class probabilities p at every po
 with many neighbours is all but an equality. If slow k are left, the search goes on in two phases:
 the labels are divided by their agreement with the nearest neighbours, the same for all k, chains
 mix fast within each phase, and log Z is followed from k to k within it. What one phase weighs
-beside the other comes from both ends of the path in beta at one k (:mod:`bayesknn.log_z.along_beta`).
+beside the other comes from both ends of the path in beta at one k
+(:mod:`bayesknn.log_z.along_beta`).
 """
 
 from __future__ import annotations

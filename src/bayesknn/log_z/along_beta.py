@@ -35,6 +35,7 @@ from bayesknn.log_z.estimate import (
     compare_ks,
     excess_clusters,
     follow,
+    integrate_means,
     log_z_from_monochrome,
 )
 from bayesknn.log_z.mbar import MAX_VARIANCE
@@ -180,17 +181,15 @@ class Path:
             while self.to_far_end and excess_clusters(self.pilots[-1].pair) > 0.7:
                 self.pilots += run_each([self.pilots[-1].pair.beta + step])
                 step *= 1.4
-            new = [
-                (before.pair.beta + after.pair.beta) / 2
-                for before, after in pairwise(self.pilots)
-                if before.pair not in apart
-                and after.pair not in apart
-                and are_far(before.pair, after.pair)
-            ]
-            # A path to one beta may do with the trapezium rule, but two phases are not stepped over.
-            is_spent = self._n_sweeps > self.max_sweeps / 2 and not self.to_far_end
-            if not new or is_spent:
+            pairs = [pilot.pair for pilot in self.pilots]
+            far = np.array([not {*ends} & {*apart} and are_far(*ends) for ends in pairwise(pairs)])
+            if not self.to_far_end:
+                # A path to one beta may be integrated where few sweeps are left: the worst first.
+                errors = integrate_means(pairs)[1] * far
+                far &= (errors >= errors.max() / 4) & (self._n_sweeps <= self.max_sweeps / 2)
+            if not far.any():
                 return
+            new = [(pairs[at].beta + pairs[at + 1].beta) / 2 for at in np.flatnonzero(far)]
             self.pilots = sorted([*self.pilots, *run_each(new)], key=lambda each: each.pair.beta)
 
     def place(self, columns: Sequence[int] | np.ndarray | None = None) -> Work:

@@ -1,8 +1,9 @@
 """Estimates of log Z along a sequence of chains, and at its far end (Section 3.3, path sampling).
 
 Records of chains go in, log Z comes out in every replicate. From one pair of chains to the next
-log Z follows by MBAR where their draws overlap (:mod:`bayesknn.log_z.mbar`), and by the trapezium
-rule with its end correction where they do not. All functions depend on their arguments alone.
+log Z follows by MBAR where their draws overlap (:mod:`bayesknn.log_z.mbar`). Where they do not, the
+slope E[S] / k is integrated: along beta by a spline through the means, from k to k by the trapezium
+rule with its end correction. All functions depend on their arguments alone.
 
 At the far end most components of the graph have one class. Call a labelling monochrome if every
 connected component of the graph of k has. These labellings weigh
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import BSpline, make_interp_spline
+from scipy.interpolate import BSpline, CubicSpline, PchipInterpolator, make_interp_spline
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
@@ -103,22 +104,24 @@ def follow(pairs: Sequence[Records], far: Sequence[bool]) -> tuple[np.ndarray, n
     pairs : sequence of Records
         By increasing beta.
     far : sequence of bool
-        Whether the draws of each pair and the next are to be taken as too far apart for MBAR. It
-        is decided by pilots: decided by these records it would bias log Z.
+        Whether the draws of each pair and the next are taken as too far apart for MBAR. Pilots
+        decide it: a decision by these records would bias log Z.
 
     Returns
     -------
     nodes : ndarray of shape (n_nodes,)
         The beta of all pairs, and one between two of them whose draws overlap.
     log_z : ndarray of shape (n_replicates, n_nodes)
-        The discretisation error of the trapezium rule is part of their variance.
+        Their variance includes the discretisation error.
     """
     nodes, log_z = [pairs[0].beta], [np.zeros((N_REPLICATES, 1))]
-    for (before, after), is_far in zip(pairwise(pairs), far, strict=True):
-        if is_far:
-            growth, error = step_between(before, after)
-            # The same noise at each step: errors of one sign add up.
-            values = (growth + error * pairs[0].noise(3))[:, None]
+    if any(far):
+        growth, errors = integrate_means(pairs)
+        # The same noise at each step: errors of one sign add up.
+        growth += np.outer(pairs[0].noise(3), errors)
+    for at, (before, after) in enumerate(pairwise(pairs)):
+        if far[at]:
+            values = growth[:, [at]]
         else:
             nodes.append((before.beta + after.beta) / 2)
             targets = [before.setting, Setting.at(nodes[-1], before.k), after.setting]
@@ -134,6 +137,24 @@ def follow(pairs: Sequence[Records], far: Sequence[bool]) -> tuple[np.ndarray, n
         nodes.append(after.beta)
         log_z.append(log_z[-1][:, -1:] + values)
     return np.array(nodes), np.concatenate(log_z, axis=1)
+
+
+def integrate_means(pairs: Sequence[Records]) -> tuple[np.ndarray, np.ndarray]:
+    """Integrate E[S_k] / k along beta from each pair to the next, by a spline through the means.
+
+    Variances, which are its slopes, are much noisier on many points.
+
+    Returns
+    -------
+    growth : ndarray of shape (n_replicates, n_pairs - 1)
+    errors : ndarray of shape (n_pairs - 1,)
+        Discretisation error: by how much a stiffer curve through the same means differs.
+    """
+    betas = np.array([pair.beta for pair in pairs])
+    means = np.array([pair.resample(pair.cluster_series(pair.k) / pair.k) for pair in pairs])
+    smooth = np.diff(CubicSpline(betas, means).antiderivative()(betas), axis=0)
+    stiff = np.diff(PchipInterpolator(betas, means[:, 0]).antiderivative()(betas))
+    return smooth.T, np.abs(smooth[:, 0] - stiff)
 
 
 def step_between(before: Records, after: Records) -> tuple[np.ndarray, float]:

@@ -70,3 +70,19 @@ def test_a_pilot_whose_time_is_unknown_says_so_and_is_slow(monkeypatch):
     ):
         pilot = simulation.pilot(Setting.at(1.0, 1), [1], (0,))
     assert pilot.is_slow and pilot.pair.time == pilot.pair.n_records == 1024
+
+
+def test_records_grow_with_the_square_of_the_excess_until_the_sweeps_are_spent():
+    pairs = [Chains(1.0, False), Chains(1.0, False)]
+    for pair, n_records in zip(pairs, (100, 300), strict=True):
+        pair.n_records = n_records
+    with Simulation(BoltzmannModel(GRAPH, 2), np.random.SeedSequence(0), n_jobs=1) as simulation:
+
+        def plan(excess, n_left):
+            return [n for _, n in simulation.extend(pairs, excess, n_left)]
+
+        assert plan(1.5, np.inf) == [125, 375]
+        # Two chains of 400 records have made 800 sweeps.
+        assert plan(1.5, 400.0) == [50, 150]
+        assert plan(1.01, np.inf) == [25, 75] and plan(10.0, np.inf) == [300, 900]
+        assert plan(1.0, np.inf) == plan(1.5, 0.0) == []

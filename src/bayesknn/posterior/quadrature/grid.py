@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -25,9 +25,9 @@ from bayesknn._utils.progress import progress
 from bayesknn._utils.random import Purpose, as_seed_sequence, seeds_for
 from bayesknn.exceptions import MixingWarning, PhaseTransitionWarning
 from bayesknn.likelihood.base import Likelihood
-from bayesknn.likelihood.coherent import CoherentLikelihood
+from bayesknn.likelihood.coherent import ExactLikelihood
 from bayesknn.log_z.along_beta import log_z_at
-from bayesknn.log_z.log_z import ExactLogZ, SimulatedLogZ, find_exact, is_narrow
+from bayesknn.log_z.log_z import SimulatedLogZ, find_exact, is_narrow
 from bayesknn.log_z.records import standard_error
 from bayesknn.log_z.simulation import Simulation
 from bayesknn.model import Prior, as_prior
@@ -420,7 +420,7 @@ def grid_posterior(
         return _from_values(likelihood, prior)
     ks = list(find_prior_mass(prior)) if exact else []
     if ks and is_narrow(likelihood.model, ks[-1]) and find_exact(likelihood.model, ks) == ks:
-        return _from_values(_as_exact(likelihood), prior)
+        return _from_values(ExactLikelihood(likelihood.model, likelihood.labels), prior)
     max_sweeps = np.inf
     if tolerance is None:
         tolerance = choose_tolerance(likelihood.n_points)
@@ -431,14 +431,9 @@ def grid_posterior(
         progress("Simulating log Z", verbose=verbose) as advance,
         Simulation(likelihood.model, seeds, n_jobs, advance) as simulation,
     ):
-        limits = Limits(tolerance, max_sweeps, evidence, exact)
-        return _from_simulation(simulation, likelihood, prior, limits)
-
-
-def _as_exact(likelihood: Any) -> CoherentLikelihood:
-    """Return the same likelihood with exact log Z."""
-    model = likelihood.model
-    return CoherentLikelihood(model, likelihood.labels, table=ExactLogZ(model))
+        return _from_simulation(
+            simulation, likelihood, prior, tolerance, max_sweeps, evidence, exact
+        )
 
 
 def _prior_ratio(prior: Prior, new: Prior, beta: Any, k: Any) -> np.ndarray:
@@ -462,19 +457,16 @@ def choose_tolerance(n_points: int) -> float:
     return _TOLERANCE if n_points < _MANY else _LARGE_TOLERANCE
 
 
-class Limits(NamedTuple):
-    """What a simulation shall bring: the arguments of :func:`grid_posterior`."""
-
-    tolerance: float
-    max_sweeps: float
-    evidence: bool
-    exact: bool
-
-
 def _from_simulation(
-    simulation: Simulation, likelihood: Any, prior: Prior, limits: Limits
+    simulation: Simulation,
+    likelihood: Any,
+    prior: Prior,
+    tolerance: float,
+    max_sweeps: float,
+    evidence: bool,
+    exact: bool,
 ) -> GridPosterior:
-    tolerance, max_sweeps, evidence, exact = limits
+    """Simulate log Z where the posterior is; the arguments are those of :func:`grid_posterior`."""
     target = LogPosterior(likelihood, prior)
     search = CandidateSearch(simulation, target, max_sweeps)
     candidates = search.run()
@@ -483,7 +475,9 @@ def _from_simulation(
         ks = choose_ks(target, candidates).tolist()
         exact_ks = find_exact(likelihood.model, ks)
         if exact_ks == ks:
-            posterior = _from_values(_as_exact(likelihood), prior, ks)
+            posterior = _from_values(
+                ExactLikelihood(likelihood.model, likelihood.labels), prior, ks
+            )
             return replace(posterior, info={**posterior.info, "n_sweeps": simulation.n_sweeps})
     # The search has a part of the sweeps, but never all; another is for the evidence.
     most = max(0.85 * max_sweeps, simulation.n_sweeps + max_sweeps / 5)

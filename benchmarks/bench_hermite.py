@@ -40,7 +40,7 @@ def compare(report: Report, name: str, model: BoltzmannModel, k: int) -> None:
     for seed in range(N_SEEDS):
         seeds = np.random.SeedSequence(seed)
         with Simulation(model, seeds, n_jobs=1) as simulation:
-            path = Path(simulation, k, BETA_MAX, allow, MAX_SWEEPS)
+            path = Path(simulation, k, BETA_MAX, 0.05, MAX_SWEEPS)
             simulation.run(path)
             curves = {"the table's spline": path.curves[k](BETAS, slice(1))[0]}
             curves |= interpolate(path, k)
@@ -54,11 +54,6 @@ def compare(report: Report, name: str, model: BoltzmannModel, k: int) -> None:
     for what, gaps in list(errors.items())[1:]:
         ratio = float(np.sqrt(np.mean(np.square(gaps)))) / table
         report.line(what, ratio, against="the table's spline")
-
-
-def allow(betas: np.ndarray) -> np.ndarray:
-    """Return the error allowed at some beta: the tolerance of a table up to its end."""
-    return np.where(betas <= BETA_MAX, 0.05, np.inf)
 
 
 def interpolate(path: Path, k: int) -> dict[str, np.ndarray]:

@@ -49,7 +49,10 @@ from bayesknn.log_z.simulation import (
     Work,
 )
 
-# The error allowed at some beta; infinite where it does not matter.
+# Multiple of the error asked for, above which there is a warning. Errors are themselves estimated:
+# a smaller value warns of noise, a larger one hides a tolerance that was missed.
+_SLACK = 1.2
+
 Allow = Callable[[np.ndarray], np.ndarray]
 Divide = Literal["never", "split", "slow"]
 
@@ -76,8 +79,8 @@ class Path:
     simulation : Simulation
     k : int
     end : float
-    allow : callable
-        ``allow(beta)``: the error allowed at these beta; infinite where it does not matter.
+    tolerance : float
+        Error of log Z that is allowed up to ``end``.
     max_sweeps : float
         About how many sweeps may be made, half of them by pilots.
     to_far_end : bool
@@ -89,6 +92,9 @@ class Path:
 
     Attributes
     ----------
+    allow : callable
+        ``allow(betas)`` is the error allowed at some beta, infinite where it does not matter: by
+        default the tolerance up to ``end``.
     pilots : list of Pilot
         By increasing beta.
     columns : sequence of int
@@ -108,14 +114,15 @@ class Path:
         simulation: Simulation,
         k: int,
         end: float,
-        allow: Allow,
+        tolerance: float,
         max_sweeps: float,
         *,
         to_far_end: bool = True,
         divide: Divide = "split",
         key: tuple[int, ...] = (),
     ):
-        self.simulation, self.k, self.end, self.allow = simulation, k, end, allow
+        self.simulation, self.k, self.end = simulation, k, end
+        self.allow: Allow = lambda betas: np.where(betas <= end * (1 + 1e-9), tolerance, np.inf)
         self.max_sweeps, self.to_far_end, self.divide = max_sweeps, to_far_end, divide
         self.key = (*key, k)
         self.columns: Sequence[int] | np.ndarray = [k]
@@ -273,6 +280,21 @@ class Path:
             return float("nan")
         return float(self.missing[0] / max(standard_error(self.missing), 1e-12))
 
+    def find_fault(self, betas: np.ndarray) -> tuple[float, list[str]]:
+        """Return the largest error at some beta as a multiple of what is allowed, and a warning.
+
+        There is no warning, but an empty list, if the error is hardly larger than allowed.
+        """
+        limits, errors = self.allow(betas), standard_error(self.curves[self.k](betas))
+        at = int(np.argmax(errors / limits))
+        excess = float(errors[at] / limits[at])
+        sentence = (
+            f"log Z is known only to {errors[at]:.2g} at k={self.k}, beta={betas[at]:.3f}, where "
+            f"{limits[at]:.2g} was asked for: the chains there are slow, or all sweeps of a path "
+            "were made; allow a larger tolerance or a smaller k_max"
+        )
+        return excess, [sentence] if excess > _SLACK else []
+
     def refine(self) -> Work:
         """Plan what brings the errors down to what is allowed."""
         curves = self.curves.values()
@@ -312,10 +334,9 @@ def log_z_at(
         is_affordable = n_pairs * N_CHAINS * SWEEPS <= max_sweeps
         divide = "slow" if is_affordable and not simulation.is_continuous else "split"
 
-    def allow(betas: np.ndarray) -> np.ndarray:
-        return np.where(np.isclose(betas, beta), tolerance, np.inf)
-
-    path = Path(simulation, k, beta, allow, max_sweeps, to_far_end=False, divide=divide, key=key)
+    path = Path(
+        simulation, k, beta, tolerance, max_sweeps, to_far_end=False, divide=divide, key=key
+    )
     path.run_pilots()
     if path.apart and not may_divide:
         return None

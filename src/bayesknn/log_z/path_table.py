@@ -46,9 +46,6 @@ from bayesknn.model.prior import find_prior_mass
 # beta at which most labels are frozen; beyond, each is as long as before for its beta. More steps
 # are a larger table, fewer an error between them.
 _N_STEPS, _N_FINE_STEPS, _EVEN = 64, 512, 4.0
-# Multiple of the error asked for above which there is a warning. Errors are themselves estimated: a
-# smaller value warns of noise, a larger one hides a tolerance that was missed.
-_SLACK = 1.2
 
 
 def path_table(
@@ -135,7 +132,8 @@ def path_table(
         if exact:
             design.eliminate()
         simulation.run(design)
-        words = design.find_faults()
+    faults = [path.find_fault(design.betas) for path in design.paths.values()]
+    words = max(faults, default=(0.0, []))[1]
     for sentence in words:
         warnings.warn(sentence, MixingWarning, stacklevel=2)
     return PathTable(
@@ -200,15 +198,12 @@ def log_normalizer_path(
     else:
         seeds = seeds_for(random_state, "log Z", model.fingerprint)
         with Simulation(model, seeds, n_jobs) as simulation:
-            path = Path(
-                simulation, k, beta_max, partial(_allow_up_to, beta_max, tolerance), MAX_SWEEPS
-            )
+            path = Path(simulation, k, beta_max, tolerance, MAX_SWEEPS)
             simulation.run(path)
         replicates = path.curves[k](betas.ravel())
         values = replicates[0].reshape(betas.shape)
         errors = standard_error(replicates).reshape(betas.shape)
-        if errors.max() > _SLACK * tolerance:
-            sentence = _describe_fault(errors.max(), k, betas.ravel()[errors.argmax()], tolerance)
+        for sentence in path.find_fault(betas.ravel())[1]:
             warnings.warn(sentence, MixingWarning, stacklevel=2)
     return (float(values), float(errors)) if betas.ndim == 0 else (values, errors)
 
@@ -280,10 +275,12 @@ class Everywhere:
 
     def _place_paths(self) -> Work:
         """Run the pilots of paths from the first k that is not known, and place their chains."""
-        k, allow = len(self.known) + 1, partial(_allow_up_to, self.beta_max, self.tolerance)
+        k = len(self.known) + 1
         while True:
             last = min(self.k_max, max(k + 1, int(1.3 * k)))
-            path = self.paths[k] = Path(self.simulation, k, self.beta_max, allow, MAX_SWEEPS)
+            path = self.paths[k] = Path(
+                self.simulation, k, self.beta_max, self.tolerance, MAX_SWEEPS
+            )
             path.run_pilots(last)
             if k == self.k_max:
                 break
@@ -390,30 +387,6 @@ class Everywhere:
         before = int(ks[np.searchsorted(ks, k) - 1])
         share = (k - before) / (after - before)
         return share * values + (1 - share) * read(self.paths[before].curves[k])
-
-    def find_faults(self) -> list[str]:
-        """Return in words where the largest error is, if one is larger than what was asked for."""
-        worst, words, betas = _SLACK, [], self.betas
-        for k, path in self.paths.items():
-            limits = path.allow(betas)
-            excess = standard_error(self.log_z(k, betas)) / limits
-            at = int(np.argmax(excess))
-            if excess[at] > worst:
-                worst = excess[at]
-                words = [_describe_fault(worst * limits[at], k, betas[at], limits[at])]
-        return words
-
-
-def _allow_up_to(beta_max: float, tolerance: float, betas: np.ndarray) -> np.ndarray:
-    return np.where(betas <= beta_max * (1 + 1e-9), tolerance, np.inf)
-
-
-def _describe_fault(error: float, k: int, beta: float, limit: float) -> str:
-    return (
-        f"log Z is known only to {error:.2g} at k={k}, beta={beta:.3f}, where {limit:.2g} was "
-        "asked for: the chains there are slow, or all sweeps of a path were made; allow a larger "
-        "tolerance or a smaller k_max"
-    )
 
 
 def _place_betas(beta_max: float, n_steps: int) -> np.ndarray:

@@ -501,7 +501,8 @@ def _divide(
         return np.where((beta >= panels[0]) & (beta <= panels[-1]), _ROUGH, np.inf)
 
     most = min(_PATH_SHARE * max_sweeps, MAX_SWEEPS)
-    path = Path(simulation, candidate.k, target.beta_max, allow, most, divide="slow")
+    path = Path(simulation, candidate.k, target.beta_max, _ROUGH, most, divide="slow")
+    path.allow = allow
     simulation.run(path)
     curve = path.curves[candidate.k]
     profile = weigh(curve)

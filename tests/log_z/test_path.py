@@ -6,7 +6,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from bayesknn.graph import NeighborGraph
-from bayesknn.log_z.along_beta import log_z_at
+from bayesknn.log_z.along_beta import Path, log_z_at
 from bayesknn.log_z.simulation import Pilot, Simulation
 from bayesknn.model import BoltzmannModel, log_normalizer_exact
 
@@ -76,3 +76,16 @@ def test_past_slow_chains_log_z_comes_from_both_ends(monkeypatch):
         scores.append((found[0] - exact) / np.hypot(found[1:].std(), 0.02))
     assert np.abs(scores).max() < 5
     assert np.mean(np.square(scores)) < 4
+
+
+def test_a_path_runs_nothing_before_it_is_asked_to_plan():
+    model = BoltzmannModel(NeighborGraph.from_neighbors([np.roll(np.arange(60), -1)]), 2)
+    with Simulation(model, np.random.SeedSequence(0)) as simulation:
+        path = Path(simulation, 1, 2.0, tolerance=0.2, max_sweeps=1e5, to_far_end=False)
+        assert simulation.n_sweeps == 0 and not path.pilots
+        first = path.plan()
+        # The first plan is made from pilots alone, none of whose records are kept.
+        pilots = [pilot.pair for pilot in path.pilots]
+        assert simulation.n_sweeps == 2 * sum(pair.sweeps_per_chain for pair in pilots)
+        assert all(pair.n_records == 0 and n > 0 and pair not in pilots for pair, n in first)
+        assert [pair.beta for pair, _ in first] == [pair.beta for pair in pilots]

@@ -4,7 +4,7 @@ A simulation and a k go in, a curve of log Z comes out, or its value at one beta
 
 ``log Z(0) = n log G``. Pairs of chains run at increasing beta, and log Z follows from each to the
 next (:mod:`bayesknn.log_z.estimate`). A path that is to serve every beta goes on to the far end,
-where log Z is known again. What is missing there is the closure error, and log Z at each beta is
+where log Z is known again. The difference there is the closure error, and log Z at each beta is
 corrected by the part of it that its own error explains: that is least squares. A path to one beta
 ends at it.
 
@@ -106,7 +106,7 @@ class Path:
     curves : dict of int to Curve
         log Z at each column's k.
     missing : ndarray of shape (n_replicates,)
-        What is missing at the far end.
+        log Z at the far end less the estimate there from beta = 0, or of the second phase.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Path:
             self.pilots = sorted([*self.pilots, *run_each(new)], key=lambda each: each.pair.beta)
 
     def place(self, columns: Sequence[int] | np.ndarray | None = None) -> Work:
-        """Put up the chains from which log Z is computed, and return their first records."""
+        """Create the chains from which log Z is computed, and return their first records."""
         self.columns = self.columns if columns is None else columns
         pairs, apart = [pilot.pair for pilot in self.pilots], self.apart
         phases = self._divide(pairs, apart) if apart else [list(map(_place_at, pairs))]
@@ -248,7 +248,7 @@ class Path:
         return [below + inside[0], inside[1] + above]
 
     def update(self) -> None:
-        """Compute the curves, and what is missing at the far end, from all records so far."""
+        """Compute the curves, and the difference at the far end, from all records so far."""
         model = self.simulation.model
         nodes, parts = zip(*map(follow, self.phases, self._far), strict=True)
         log_z = [parts[0] + model.n_points * np.log(model.n_classes), *parts[1:]]
@@ -275,7 +275,7 @@ class Path:
             self.curves[k] = Curve([(x, log_z + r[:, :, at].T) for x, log_z, r in phases])
 
     def closure(self) -> float:
-        """Return what is missing at the far end in standard errors; NaN at a transition."""
+        """Return the difference at the far end in standard errors; NaN at a transition."""
         if self.windows:
             return float("nan")
         return float(self.missing[0] / max(standard_error(self.missing), 1e-12))
@@ -345,7 +345,7 @@ def log_z_at(
 
 
 def _place_at(pilot: ChainPair) -> _Place:
-    """Return where a pilot ran, for the chains that are recorded there."""
+    """Return the place of a pilot, for the chains that replace it."""
     options = {"initial": pilot.labels, "components": pilot.components}
     return _Place(pilot.beta, pilot.time, 1, options, pilot)
 

@@ -54,6 +54,7 @@ class Pilot(NamedTuple):
     is_slow: bool
 
 
+# Pairs of chains, and the number of records to add to each.
 Work = list[tuple[ChainPair, int]]
 
 

@@ -203,12 +203,12 @@ class Mesh:
 
     @property
     def reached(self) -> float:
-        """Up to which beta the posterior was followed at the best k, if it goes on beyond."""
+        """Largest beta followed at the best k if the posterior goes on beyond, else infinity."""
         nodes = self.nodes[int(self.ks[self._best])]
         return float(nodes[-1]) if self._goes_on(self._best)[1] else np.inf
 
     def _place_chains(self) -> Work:
-        """Put up chains beside each mode and between k whose draws do not overlap."""
+        """Create chains beside each mode and between k whose draws do not overlap."""
         places = []
         for phase in range(len(self.phases)):
             for at, candidate in enumerate(self.candidates):

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from bayesknn import PooledNeighborsClassifier
-from bayesknn.datasets import load_ripley
+from bayesknn.datasets import load_pima, load_ripley
 
 RIPLEY = load_ripley()
 
@@ -62,6 +62,25 @@ def test_zones_and_typicality(ripley):
     assert decisions.tolist() == [1, "ask"]
     typicality = ripley.predict_typicality([[0.4, 0.9], [50.0, 50.0]])
     assert typicality[0] > 0 == typicality[1]
+
+
+@pytest.mark.parametrize("data", ["ripley", "pima", "step"])
+def test_rows_far_outside_training_are_undecided(data):
+    """Metrics of ranks and class shares see nothing beyond the range: there all rows are alike."""
+    rng = np.random.default_rng(0)
+    if data == "step":
+        X = rng.random((250, 4))
+        y = (X[:, 0] > 0.5).astype(int)
+    else:
+        bunch = RIPLEY if data == "ripley" else load_pima()
+        X, y = bunch.X_train, bunch.y_train
+    clf = PooledNeighborsClassifier(random_state=0).fit(X, y)
+    size = 20 * X.std(axis=0)
+    first = size * (np.arange(X.shape[1]) == 0)
+    far = X.mean(axis=0) + np.array([size, -size, first])
+    np.testing.assert_allclose(clf.predict_interval(far), np.broadcast_to([0.0, 1.0], (3, 2, 2)))
+    assert clf.predict_typicality(far).tolist() == [0, 0, 0]
+    assert clf.predict_zone(far).tolist() == ["undecided"] * 3
 
 
 def test_influence_is_what_a_row_adds(ripley):

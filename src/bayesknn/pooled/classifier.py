@@ -544,7 +544,8 @@ class PooledNeighborsClassifier(
         -------
         ndarray of shape (m,)
             The share of training points that lie at least as far from their neighbours as the
-            point from its own, in the metric that weighs most: 0 for a point farther out than any.
+            point from its own: 0 for a point farther out than any. Distances are those of
+            ``discriminant``, or without it of the metric that weighs most.
         """
         _, reach = self._views[self._leader].search(self._read(X), self.n_jobs)
         return self._interval_model.scale.typicality(reach[:, self._reach_at])
@@ -743,13 +744,16 @@ def _build_views(
     folds: np.ndarray,
     shared: dict[str, Any],
 ) -> tuple[str, dict[str, Any]]:
-    """Return the leading metric and the views of all rows that predictions need, by name.
+    """Return the metric of intervals and the views of all rows that predictions need, by name.
 
-    Intervals and typicality need distances: of the metric that weighs most, or of ``discriminant``
-    if no member has any.
+    Intervals and typicality need distances that grow without bound, so that a row far outside the
+    range of training is far from all rows: those of ``discriminant``, or if the pool has other
+    metrics alone, of the one that weighs most.
     """
     metrics = [name for name in weights if name in METRICS]
-    leader = max(metrics, key=lambda name: weights[name], default="discriminant")
+    leader = "discriminant"
+    if metrics and leader not in metrics:
+        leader = max(metrics, key=lambda name: weights[name])
     if leader not in shared:
         shared[leader] = leave_folds_out(leader, sample, settings[leader], folds)[1]
     return leader, {

@@ -1,8 +1,8 @@
 """Arguments of :func:`bayesknn.sureness.intervals.fit_interval_model` for the pool.
 
 Intervals need probabilities of two near rows that use neither's label. Rows of one fold are
-predicted without each other's labels, so the pairs are nearest neighbours within a fold, in the
-metric that weighs most.
+predicted without each other's labels, so the pairs are nearest neighbours within a fold, in one of
+the metrics.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def find_pool_intervals(
     Parameters
     ----------
     space : Neighborhoods
-        Of the metric that weighs most.
+        Of the metric whose distances intervals and typicality use.
     member : Member or None
         Of that metric; None if no member of the pool has a metric.
     probabilities : ndarray of shape (n, n_classes)

@@ -51,7 +51,7 @@ def test_demo_prints_the_published_tables_and_ours(demo_run):
     assert rows[0][1:] == ("0.085", "0.224")
     assert 0.088 <= float(rows[1][1]) <= 0.098
     # Why it is not the published one.
-    assert ".084 needs k of 24 and more" in " ".join(result.output.split())
+    assert ".084 needs k of 24 or more" in " ".join(result.output.split())
     assert f"Report:  {folder / 'report.html'}" in result.output
 
 

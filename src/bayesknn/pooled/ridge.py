@@ -2,8 +2,8 @@
 
 With two classes there is one output, the log odds of the second class, otherwise one a class. The
 loss is the weighted sum of -log P(label), plus ``|slopes|^2 / (2 C)``. L-BFGS minimises its mean
-over rows in coordinates in which the Hessian is about the identity: three times as fast on a
-hundred coordinates as scikit-learn's regression, which stops earlier and so far from the minimum
+over rows in coordinates in which the Hessian is about the identity. scikit-learn's regression takes
+three times as long with two classes and about as long with more. It stops so far from the minimum
 that rounding errors of the points change log odds by .1 at small penalties.
 """
 

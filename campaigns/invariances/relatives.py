@@ -43,9 +43,11 @@ def groups(case: Case) -> Iterator[Compared]:
     effects = np.zeros((2, _N_CHANGED))
     for at, group in enumerate(rng.permutation(len(chosen))[:_N_CHANGED]):
         row = group * _N_COPIES
+        # Of both changes the same label, so that they differ only in the row that is changed.
+        label = rng.choice(np.setdiff1d(y, y[row : row + 2]))
         for kind, changed in enumerate((row, row + 1)):
             other = y.copy()
-            other[changed] = rng.choice(np.setdiff1d(y, y[changed]))
+            other[changed] = label
             proba = fit(case, frame, other, **given).loo_proba_
             effects[kind, at] = np.abs(proba[row] - first[row]).max()
     of_itself, of_group = effects.mean(axis=1)

@@ -1,6 +1,8 @@
 """A graph over blocks is the graph in memory; cells that are far apart are not searched."""
 
 import pickle
+import subprocess
+import sys
 
 import dask
 import dask.array as da
@@ -237,3 +239,17 @@ def test_reweighting_keeps_blocks_and_diagnostics():
     assert same.diagnostics_["cells"] == clf.diagnostics_["cells"]
     assert same.loo_proba_.chunks == clf.loo_proba_.chunks == ((1000,) * 5, (3,))
     np.testing.assert_allclose(same.loo_proba_, clf.loo_proba_, atol=1e-6)
+
+
+def test_a_first_fit_leaves_the_settings_of_dask_as_they_are():
+    """In a new process the fit is what imports distributed, whose defaults must outlive it."""
+    code = (
+        "import dask, dask.array as da, numpy as np\n"
+        "from bayesknn.distributed import DistributedNeighborsClassifier\n"
+        "X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2\n"
+        "clf = DistributedNeighborsClassifier(max_neighbors=5, beta_max=2.0)\n"
+        "with dask.config.set(scheduler='synchronous'):\n"
+        "    clf.fit(da.from_array(X, chunks=(20, 2)), da.from_array(y, chunks=20))\n"
+        "assert dask.config.get('distributed.comm.timeouts.connect')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,6 +8,7 @@ searched as well, others are never looked at; edges are sent to the cells that t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
 
@@ -332,16 +333,25 @@ def compute(parts: Sequence[Any]) -> list[Any]:
     """Return the values of delayed calls."""
     import dask
 
-    # Labels are one large value, once for all tasks: nothing to be warned of.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+    with _without_size_warning():
         return list(dask.compute(*parts))
+
+
+def _without_size_warning() -> Any:
+    """Return a context in which Dask accepts large graphs: labels are one value for all tasks."""
+    import dask
+
+    # Dask's own import of distributed inside the context would lose its defaults at the end.
+    with suppress(ImportError):
+        import distributed  # noqa: F401
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"})
 
 
 def run_tasks(parts: Sequence[Any], words: str, verbose: int = 0) -> list[Any]:
     """Start the work on what is to stay with the workers, and wait for it."""
     import dask
 
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+    with _without_size_warning():
         started = list(dask.persist(*parts))
     with progress(words, len(parts), verbose=verbose) as advance:
         for _ in _wait_for_each(started):

@@ -213,9 +213,15 @@ def refusal(case: Call) -> Iterator[Compared]:
     """Yield the number of faults of a call, which must raise a ValueError of one line."""
     if not _runners:
         _runners.append(CaseRunner())
-        atexit.register(_runners[0].close)
+        atexit.register(close_runner)
     faults = _runners[0](fuzz_cases.Case("call", (case.name, json.dumps(case.wrong))))
     yield Compared("; ".join(faults) or "rejected", len(faults), 0)
+
+
+def close_runner() -> None:
+    """End the process that makes the calls, if there is one."""
+    while _runners:
+        _runners.pop().close()
 
 
 def check_call(name: str, wrong: str) -> list[str]:

@@ -17,6 +17,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from campaigns.invariances.compared import Compared
+from campaigns.invariances.engine import close_runner
 from campaigns.invariances.known import KNOWN
 from campaigns.invariances.registry import INVARIANCES
 
@@ -139,13 +140,22 @@ def run(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, context, max_tasks_per_child=100) as pool:
         # Tasks are sorted by row, so that every invariance starts early and its faults show early.
-        futures = [pool.submit(run_row, *task) for task in sorted(tasks, key=lambda task: task[1])]
+        by_row = sorted(tasks, key=lambda task: task[1])
+        futures = [pool.submit(_run_row_of_pool, *task) for task in by_row]
         for future in as_completed(futures):
             outcomes.append(future.result())
             n_faults = sum(bool(each.fault) for each in outcomes)
             drawn = sum(each.n_cases for each in outcomes)
             show(f"{len(outcomes)}/{len(tasks)} rows, {drawn:,} cases, {n_faults} faults")
     return sum_up(outcomes, names)
+
+
+def _run_row_of_pool(*task: Any) -> Outcome:
+    """Run a row; leave no process behind, for which the end of a process of the pool would wait."""
+    try:
+        return run_row(*task)
+    finally:
+        close_runner()
 
 
 def sum_up(outcomes: list[Outcome], names: list[str]) -> dict[str, Any]:

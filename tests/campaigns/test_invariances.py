@@ -5,7 +5,7 @@ import pytest
 from campaigns.invariances.cases import FACTORS, cover
 from campaigns.invariances.nothing import Noise, nothing_to_learn
 from campaigns.invariances.registry import INVARIANCES
-from campaigns.invariances.run import match_known, run_row, sum_up
+from campaigns.invariances.run import match_known, run, run_row, sum_up
 
 # Number of rows of options that are tested for each invariance, 5 by default. More rows find more
 # faults. A row takes about half a second, a row of "command" three seconds, a row of "refusal" much
@@ -52,3 +52,11 @@ def test_a_known_fault_that_no_longer_occurs_fails_the_run(monkeypatch):
         "units: 'nothing' no longer fails: remove it from KNOWN"
     ]
     assert sum_up([], ["order"])["invariances"]["order"]["cases"] == 0
+
+
+def test_a_run_of_refused_calls_ends(monkeypatch):
+    """The process that makes the calls outlived its pool, which then waited for it for ever."""
+    refusal = INVARIANCES["refusal"]
+    monkeypatch.setitem(INVARIANCES, "refusal", refusal._replace(rows=refusal.rows[:2]))
+    summary = run(n_cases=20, only="refusal", show=lambda line: None)
+    assert summary["invariances"]["refusal"]["cases"] >= 2 and summary["faults"] == []

@@ -43,7 +43,7 @@ def groups(case: Case) -> Iterator[Compared]:
     effects = np.zeros((2, _N_CHANGED))
     for at, group in enumerate(rng.permutation(len(chosen))[:_N_CHANGED]):
         row = group * _N_COPIES
-        # Of both changes the same label, so that they differ only in the row that is changed.
+        # Both changes give the same label, so that they differ only in the row that is changed.
         label = rng.choice(np.setdiff1d(y, y[row : row + 2]))
         for kind, changed in enumerate((row, row + 1)):
             other = y.copy()

@@ -187,7 +187,7 @@ class ContributionsMixin(DocumentedMixin):
                 np.array(fill_in(each) if is_sparse(each) else each, dtype=object)
                 for each in (X, background)
             )
-        # Of a classifier on Dask collections predictions are not computed yet.
+        # Predictions of a classifier on Dask collections are not computed yet.
         return occlude_columns(
             lambda rows: np.asarray(self.predict_proba(rows)), X, background, n_background
         )

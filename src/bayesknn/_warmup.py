@@ -11,7 +11,7 @@ from bayesknn._utils.jit import count_compiled
 
 
 class Compiled(NamedTuple):
-    """What one step of :func:`warmup` compiled.
+    """Functions that one step of :func:`warmup` compiled, and its time.
 
     Attributes
     ----------

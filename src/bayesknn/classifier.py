@@ -773,7 +773,7 @@ class BayesianKNeighborsClassifier(
     _take_fingerprint = staticmethod(fingerprint)
 
     def _describe_rows(self, X: Any, model: BoltzmannModel, labels: np.ndarray) -> Rows:
-        """Return what intervals need of the training rows."""
+        """Return columns and duplicates of the training rows, which intervals allow for."""
         columns = [] if self._is_precomputed else read_columns(X)
         labels_of_columns = [column.label for column in columns]
         return Rows(as_codes(columns), labels_of_columns, self._find_copies(model, labels))

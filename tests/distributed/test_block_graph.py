@@ -200,7 +200,7 @@ def test_samples_of_rows_are_bounded():
     ref = BayesianKNeighborsClassifier("pseudo", **options).fit(points, y)
     new = np.round(rng.normal(size=(300, 2)), 1)
     np.testing.assert_allclose(clf.predict_proba(new).compute(), ref.predict_proba(new), atol=1e-10)
-    # What differs is the number of rows of equal values.
+    # The cases differ in the number of rows of equal values.
     ends, expected = clf.predict_interval(new).compute(), ref.predict_interval(new)
     counts = [each._interval_model.copies.count_new(new).sum(axis=1) for each in (clf, ref)]
     is_known = counts[0] == counts[1]

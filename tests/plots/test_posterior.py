@@ -125,7 +125,7 @@ def test_the_chains_of_a_classifier(ripley):
     chains = BayesianKNeighborsClassifier(
         "pseudo", "metropolis", beta_max=4.0, n_chains=2, n_draws=300, random_state=0
     )
-    # So few draws cause a warning about mixing, which is irrelevant for the figure.
+    # Few draws cause a warning about mixing, which is irrelevant for the figure.
     with pytest.warns(MixingWarning):
         chains.fit(ripley.X_train, ripley.y_train)
     display = PosteriorDisplay.from_estimator(chains)

@@ -84,7 +84,7 @@ def test_landmarks_and_functions_are_few_and_labels_have_no_part():
     assert space.kernel.landmarks.shape == (300, 5) and space.axes.shape[1] <= 100
     other = decompose(sample._replace(labels=y[::-1]), 3)
     np.testing.assert_array_equal(space.axes, other.axes)
-    # Of all functions these vary most: together they hold nearly all of the variance, which is 1.
+    # These functions vary most: together they hold nearly all of the variance, which is 1.
     at_landmarks = space.transform(sample.table)
     assert 0.95 < np.sum(at_landmarks.var(axis=0)) < 1.1
 

@@ -162,7 +162,7 @@ def together(*options: Any) -> Any:
     return lambda command: reduce(lambda to, option: option(to), options[::-1], command)
 
 
-# Of all commands on tables; those on how to read them are called as parameters of read_table.
+# Options of all commands on tables. Those on reading have the names of parameters of read_table.
 common_options = together(
     click.option("--encoding", help="Encoding of the CSV files (default UTF-8)."),
     click.option(
@@ -195,7 +195,7 @@ common_options = together(
     click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, nothing else."),
     debug_option,
 )
-# Of ``fit`` and ``predict``.
+# Options of ``fit`` and ``predict``.
 model_options = together(
     click.option(
         "--level", type=float, default=0.95, help="Level of the intervals (default 0.95)."
@@ -214,7 +214,7 @@ columns_option = partial(click.option, multiple=True, metavar="A,B,C")
 column_option = partial(click.option, default="", metavar="COLUMN")
 
 
-# Of ``fit`` and ``check``, called as parameters of TablePreparer.
+# Options of ``fit`` and ``check``, with the names of parameters of TablePreparer.
 preparer_options = together(
     columns_option("--drop", help="Leave columns out; may be repeated."),
     columns_option("--keep", help="Use columns that look like identifiers."),
@@ -250,7 +250,7 @@ COLUMNS = ("drop", "keep", "categorical", "numeric", "identifiers", "date_order"
 
 
 def take(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return those of a command's options that have these names."""
+    """Return the options of a command that have these names."""
     return {name: options[name] for name in names}
 
 

@@ -78,8 +78,8 @@ class BlockGraph(Graph):
     ):  # fmt: skip
         self.n_points, self.k_max, self.metric = n_points, k_max, metric
         self.boxes, self.n_searched, self.sample, self.verbose = boxes, n_searched, sample, verbose
-        # Of each cell the points, their lists, who is tied beyond them, and the edges that end
-        # there, as Dask's delayed values.
+        # Dask's delayed values of each cell: its points, their lists, ties beyond these, and the
+        # edges that end in the cell.
         self._parts = parts
 
     @classmethod
@@ -120,7 +120,7 @@ class BlockGraph(Graph):
         firsts = (np.cumsum(sizes) - sizes).tolist()
         n_cells = min(len(blocks), max(_FEW_CELLS, -(-n // _CELL_ROWS)))
         run = partial(run_tasks, verbose=verbose)
-        # In proportion to the sizes of the blocks.
+        # The sample has rows of each block in proportion to its size.
         wanted = [-(-_ROWS_FOR_CELL * n_cells * size // n) for size in sizes]
         sample = np.concatenate([*map(take_evenly, samples, wanted)])
         metric = Euclidean()
@@ -222,7 +222,7 @@ class BlockGraph(Graph):
         verbose: int = 0,
         words: str = "Counting classes",
     ) -> list[tuple[np.ndarray, Any]]:
-        """Return what a function makes of the class counts around parts of the training points.
+        """Apply a function to the class counts around parts of the training points.
 
         See :meth:`Graph.map_counts`. Every worker receives the labels.
         """
@@ -266,7 +266,7 @@ class BlockGraph(Graph):
 
     @cached_property
     def _radii(self) -> list[Any]:
-        """How far the lists of each cell reach, kept with the workers."""
+        """Distances to which the lists of each cell reach, kept with the workers."""
         tasks = [later(add_radii, cell, lists, self.k_max) for cell, lists, *_ in self._parts]
         return run_tasks(tasks, "Measuring radii", self.verbose)
 
@@ -287,7 +287,7 @@ class BlockGraph(Graph):
 
 
 class AnsweredGraph(Graph):
-    """What was found about one batch of new points, in place of a graph that searches for them."""
+    """Neighbours of one batch of new points, in place of a graph that searches for them."""
 
     groups = None
 
@@ -366,7 +366,7 @@ def _wait_for_each(started: list[Any]) -> Any:
     except ImportError:
         return started
     futures = futures_of(started)
-    # Without a client the parts are there already.
+    # The parts are computed already if there is no client.
     return as_completed(futures) if futures else started
 
 

@@ -135,7 +135,7 @@ def plan_cells(sample: np.ndarray, n_cells: int) -> tuple[Split, int]:
 
 
 def divide(points: np.ndarray, split: Split) -> dict[int, np.ndarray]:
-    """Return which points are in each cell that has any."""
+    """Return the points in each cell that has any."""
     members: dict[int, np.ndarray] = {}
 
     def walk(rows: np.ndarray, split: Split) -> None:
@@ -323,8 +323,9 @@ def search_cell(new: NewPoints, cell: Cell, radii: TreeRadii | None, box: Box) -
     near = np.flatnonzero(gaps <= limits**2 * _SLACK)
     if len(near):
         queries = arrange_queries(points[near])
-        found = nearest_in_tree(cell.tree, queries, len(lists.neighbors), limits=limits[near])
-        lists = merge(lists, near, cell.rows[found[0]], 0, found[1])
+        k = len(lists.neighbors)
+        rows, distances = nearest_in_tree(cell.tree, queries, k, limits=limits[near])
+        lists = merge(lists, near, cell.rows[rows], 0, distances)
     near = np.flatnonzero(gaps <= (-1.0 if radii is None else radii.squares.max() * _SLACK))
     if radii is not None and len(near):
         starts, members, ranks = reverse_in_tree(cell.tree, radii, arrange_queries(points[near]))
@@ -334,7 +335,7 @@ def search_cell(new: NewPoints, cell: Cell, radii: TreeRadii | None, box: Box) -
 
 
 def finish_search(new: NewPoints, n_points: int, both: bool) -> NeighborQuery:
-    """Return what a graph in memory answers about new points."""
+    """Return the answer of a graph in memory about new points."""
     reverse = None
     if both:
         none = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)

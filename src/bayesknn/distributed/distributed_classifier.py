@@ -49,7 +49,7 @@ from bayesknn.sureness.residuals import MAX_ROWS, examined_rows
 # bytes a row; fewer leave intervals wider than need be at values that many rows have.
 MAX_COMPARED = 100_000
 
-# What needs all training points in one place: the only list, besides what fit rejects.
+# Methods that need all training points in one place. There is no other list but what fit rejects.
 NOT_POSSIBLE = (
     "predict_influence, predict_summary, sample_labels and predict_counts with prevalence='free' "
     "need all training points in one place, and these lie with the workers; "
@@ -362,7 +362,7 @@ def read_blocks(X: Any, y: Any, verbose: int) -> Blocks:
             f"{min(len(points), len(labels))} has nothing beside it; labels must come in the "
             "blocks of their points"
         )
-    # What needs no computation comes first.
+    # Checks without a computation come first.
     for b, (n, n_labels) in enumerate(zip(block_sizes(X), block_sizes(y), strict=True)):
         _check_sizes(b, n, n_labels)
     tasks = [later(_check_block, *each) for each in zip(count(), points, labels)]

@@ -1,4 +1,4 @@
-"""What a classifier asks of the neighbours of its training points, wherever these are held.
+"""The interface of neighbour graphs, wherever their points are held.
 
 The likelihood, leave-one-out and prediction use counts of the classes around points and never the
 points themselves. A graph in memory and a graph over the blocks of a Dask collection offer both.
@@ -93,7 +93,7 @@ class Graph:
         verbose: int = 0,
         words: str = "Counting classes",
     ) -> list[tuple[np.ndarray, Any]]:
-        """Return what a function makes of the class counts around parts of the training points.
+        """Apply a function to the class counts around parts of the training points.
 
         Parameters
         ----------

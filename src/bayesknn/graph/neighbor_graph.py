@@ -264,7 +264,7 @@ class NeighborGraph(Graph):
         verbose: int = 0,
         words: str = "Counting classes",
     ) -> list[tuple[np.ndarray, Any]]:
-        """Return what a function makes of the class counts around parts of the training points.
+        """Apply a function to the class counts around parts of the training points.
 
         See :meth:`Graph.map_counts`.
         """
@@ -645,7 +645,7 @@ def _walk_counts(
     """
     counts = np.zeros((neighbors.shape[1], n_classes), np.int32)
     points, reached = np.arange(len(counts), dtype=np.uint32), 0
-    # As the lists are, or numba would compile what it calls a second time.
+    # The type is that of the lists, or numba would compile the called functions a second time.
     points.flags.writeable = False
     for k in k_values:
         for row in neighbors[reached:k]:

@@ -334,7 +334,7 @@ def _warn(info: SampleInfo, series: list[np.ndarray], place: str, recorded_k: in
 
 
 class PerfectTools(NamedTuple):
-    """What perfect draws need: degrees, with how many sweeps the next draw begins, and memory."""
+    """Tools of perfect draws: degrees, the first number of sweeps of the next draw, and memory."""
 
     in_degree: np.ndarray
     max_past: int
@@ -411,7 +411,7 @@ class LabelSampler:
         return new_workspace(self.observed, self.model.n_classes, weighted)
 
     def find_bias(self, beta: float, k: int, keys: np.ndarray) -> list[str]:
-        """Say whether draws at (beta, k) still know where their sweeps started.
+        """Return how far draws at (beta, k) still depend on where their sweeps started.
 
         Parameters
         ----------

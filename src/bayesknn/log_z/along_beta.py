@@ -1,4 +1,4 @@
-"""Which chains give log Z at one k for every beta (Section 3.3, path sampling).
+"""Chains along beta that give log Z at one k (Section 3.3, path sampling).
 
 A simulation and a k go in, a curve of log Z comes out, or its value at one beta.
 
@@ -58,7 +58,7 @@ Divide = Literal["never", "split", "slow"]
 
 
 class _Place(NamedTuple):
-    """Where a pair of chains is to run.
+    """Setting of a pair of chains that is to run.
 
     ``stream`` tells its random numbers from those of other pairs at the same k and beta. The pilot
     is the one that ran there, if one did.
@@ -176,7 +176,7 @@ class Path:
 
             return simulation.map(run, betas)
 
-        # With fewer intervals they may step over a transition.
+        # Fewer intervals may step over a transition.
         self.pilots = run_each(np.linspace(0.0, self.end, 9).tolist())
         step = self.end / 8
         while True:
@@ -204,7 +204,7 @@ class Path:
         self.columns = self.columns if columns is None else columns
         pairs, apart = [pilot.pair for pilot in self.pilots], self.apart
         phases = self._divide(pairs, apart) if apart else [list(map(_place_at, pairs))]
-        # Of each chain in the first run.
+        # Records of each chain in the first run.
         left = self.max_sweeps - self._n_sweeps
         most = max(left / (2 * N_CHAINS * sum(map(len, phases))), FEW_SWEEPS)
         self._far = [
@@ -265,7 +265,7 @@ class Path:
         others = np.setdiff1d(self.columns, self.k)
         if len(others) == 0:
             return
-        # Of other k it differs by what is smooth in beta.
+        # The curve of another k differs by a function that is smooth in beta.
         ratios = [
             make_interp_spline([p.beta for p in pairs], [compare_ks(p, others) for p in pairs])(at)
             for at, pairs in zip(nodes, self.phases, strict=True)

@@ -177,7 +177,7 @@ def step_between(before: Records, after: Records) -> tuple[np.ndarray, float]:
     correction = (variances[0] - variances[1]) / 12
     defect = means[1] - means[0] - (variances[0] + variances[1]) / 2
     beyond_noise = max(abs(defect[0]) - 3 * standard_error(defect), 0.0)
-    # What is noise in the correction is noise in the value, too.
+    # Noise in the correction is noise in the value, too.
     error = max(abs(correction[0]) - 2 * standard_error(correction), beyond_noise / 8)
     return (means[0] + means[1]) / 2 + correction, float(error)
 

@@ -98,7 +98,7 @@ def find_panels(
 
 
 def find_rough(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return which panels a density is too rough on, given its log at their nodes."""
+    """Return the panels on which a density is too rough, given its log at their nodes."""
     widths = np.diff(edges)
     heights, masses = _weigh(values.reshape(-1, N_NODES), widths)
     rough = np.abs(heights @ _TAIL).sum(axis=1) * widths > _ROUGH * masses.sum()

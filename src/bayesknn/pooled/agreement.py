@@ -145,8 +145,8 @@ def _require(array: Any, shape: tuple[int, ...], name: str) -> None:
     """Raise ValueError unless a part is an array of numbers of a shape."""
     is_array = isinstance(array, np.ndarray) and array.dtype.kind in "fiu"
     if not is_array or array.shape != shape:
-        found = getattr(array, "shape", type(array).__name__)
-        raise ValueError(f"the saved model was changed: {name} must be {shape}, not {found}")
+        actual = getattr(array, "shape", type(array).__name__)
+        raise ValueError(f"the saved model was changed: {name} must be {shape}, not {actual}")
 
 
 def _agree(condition: bool, name: str) -> None:

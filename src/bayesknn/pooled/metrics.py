@@ -211,7 +211,7 @@ class Whitening:
         axes = np.linalg.inv(np.linalg.cholesky(covariance + np.eye(len(covariance)))).T
         shares = np.bincount(labels, minlength=n_classes) / n
         apart = (means - shares @ means) * np.sqrt(shares)[:, None] @ axes
-        # As coordinates, not as a matrix of the same distances: KD-trees skip along them.
+        # Coordinates, and no matrix of the same distances, because KD-trees skip along coordinates.
         _, roots, directions = np.linalg.svd(apart, full_matrices=True)
         values = np.zeros(len(directions))
         values[: len(roots)] = roots**2

@@ -129,7 +129,7 @@ class SmoothView:
     def __init__(self, sample: Sample, settings: Settings, space: KernelSpace):
         some = _take_some(sample, settings.seed)
         slopes, starts = fit_ridge(space.transform(some.table), some, _SMOOTH_PENALTIES)
-        # Of the kernel itself, which takes less to keep than its functions.
+        # Slopes of the kernel itself take less memory than those of its functions.
         self.kernel = space.kernel
         self.slopes, self.starts = slopes @ space.axes.T, starts + slopes @ space.offset
 

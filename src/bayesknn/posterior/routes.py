@@ -66,7 +66,7 @@ class Schedule(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How a posterior was computed, and how exact it is.
+    """Method by which a posterior was computed, and its accuracy.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Report(NamedTuple):
     label_sampler: str | None = None
 
     def describe(self, **more: Any) -> dict[str, Any]:
-        """Return what there is to be read about the posterior, with ``more`` of it."""
+        """Return the entries of ``diagnostics_`` about the posterior, and those of ``more``."""
         known = {name: value for name, value in self._asdict().items() if value is not None}
         return {**known, "warnings": list(self.warnings), **more}
 

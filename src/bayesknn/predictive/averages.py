@@ -176,7 +176,7 @@ class CountsAtNodes(NamedTuple):
 
         def cut(points: slice, first: int, last: int) -> None:
             probabilities, weights, _ = self._at_nodes(points, first, last)
-            # With two classes the second interval mirrors the first.
+            # The second interval of two classes mirrors the first.
             for g in range(1 if intervals.shape[1] == 2 else intervals.shape[1]):
                 order = np.argsort(probabilities[..., g], axis=0)
                 ranked = np.take_along_axis(probabilities[..., g], order, axis=0)

@@ -291,7 +291,7 @@ class Calibrator:
         return Pairs(neighbors[:n_ranks], predict_without_pair, self.list_voters(neighbors))
 
     def list_voters(self, neighbors: np.ndarray) -> np.ndarray:
-        """Return those of the neighbours by rank whose votes count."""
+        """Return the neighbours by rank whose votes count."""
         return neighbors[: self._count_voters()]
 
     def _count_voters(self) -> int:
@@ -334,7 +334,7 @@ def _sum_votes(
 
 
 def look_up(table: csr_array, rows: np.ndarray, groups: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return what each row of a table (:func:`_sum_votes`) has of one group, (n_rows, n_classes).
+    """Return the votes of one group in rows of a table (:func:`_sum_votes`), (n_rows, n_classes).
 
     Examples
     --------

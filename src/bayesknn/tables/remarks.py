@@ -14,7 +14,7 @@ from bayesknn._utils.words import say_of_columns
 # Severities. A skipped check has looked at nothing; its text says why.
 NOTE, WARNING, SKIPPED = "note", "warning", "skipped"
 
-# What ``--ignore`` takes; docs/command_line.md describes them.
+# Codes that ``--ignore`` takes; docs/command_line.md describes them.
 CODES = (
     "ambiguous-number", "categories-merged", "class-unknown", "classes-alike", "classes-rare",
     "classes-unlabelled", "codes", "column-dropped", "column-empty", "column-shifted",

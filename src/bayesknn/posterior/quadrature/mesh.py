@@ -181,7 +181,7 @@ class Mesh:
             return []
         matters = self.ks[score[0] > score[0].max() - _DEPTH]
         if self.division is not None:
-            # Where log Z itself is known, what one phase weighs beside the other comes from.
+            # The weight of one phase relative to the other comes from where log Z itself is known.
             matters = np.union1d(matters, self.division.k)
         pairs = [
             pair for phase in self.phases for pair in phase if matters[0] <= pair.k <= matters[-1]

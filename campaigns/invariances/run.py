@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import batched
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ from campaigns.invariances.known import KNOWN
 from campaigns.invariances.registry import INVARIANCES
 
 OUTPUT = Path("invariances-found")
+# Tasks of one pool of processes. More take more memory, about 10 MB each; fewer cost the start of
+# processes. A pool that replaces its processes one by one may hang (CPython issue 115634).
+_N_TASKS = 150
 
 
 class Outcome(NamedTuple):
@@ -138,15 +142,15 @@ def run(
         tasks += [(name, row, per_row, seed) for row in range(n_rows)]
     outcomes: list[Outcome] = []
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, context, max_tasks_per_child=100) as pool:
-        # Tasks are sorted by row, so that every invariance starts early and its faults show early.
-        by_row = sorted(tasks, key=lambda task: task[1])
-        futures = [pool.submit(_run_row_of_pool, *task) for task in by_row]
-        for future in as_completed(futures):
-            outcomes.append(future.result())
-            n_faults = sum(bool(each.fault) for each in outcomes)
-            drawn = sum(each.n_cases for each in outcomes)
-            show(f"{len(outcomes)}/{len(tasks)} rows, {drawn:,} cases, {n_faults} faults")
+    # Tasks are sorted by row, so that every invariance starts early and its faults show early.
+    tasks.sort(key=lambda task: task[1])
+    for some in batched(tasks, _N_TASKS):
+        with ProcessPoolExecutor(2, context) as pool:
+            for future in as_completed([pool.submit(_run_row_of_pool, *task) for task in some]):
+                outcomes.append(future.result())
+                n_faults = sum(bool(each.fault) for each in outcomes)
+                drawn = sum(each.n_cases for each in outcomes)
+                show(f"{len(outcomes)}/{len(tasks)} rows, {drawn:,} cases, {n_faults} faults")
     return sum_up(outcomes, names)
 
 

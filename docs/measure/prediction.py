@@ -154,8 +154,9 @@ def write_case(data: Comparison) -> str:
         f"{more.mean():.3f} before rounding (standard error {error:.3f}); the pool has the "
         f"smallest of all {len(others) + 1} methods on {leads} sets.",
         f"- **Limits of this comparison.** {simulated} of the {len(rows)} sets are simulated. None "
-        "was held back: the prior of the pool's exponents was chosen on these sets and 47 other "
-        f"tables. Another method makes fewer errors on {fewer} sets. On 100,000 rows and more, "
+        "was held back: the pool's base models and the prior of its exponents were chosen on "
+        "these sets and others (docs/pool.md). "
+        f"Another method makes fewer errors on {fewer} sets. On 100,000 rows and more, "
         "boosted trees are many times faster; text and images are not for the pool.",
         f"- **Cost of a fit.** {seconds[OURS]:.1f} CPU seconds, with nothing to tune; AutoGluon "
         f"{seconds['AutoGluon']:.0f}, {_in_words(best)} {seconds[best]:.1f}, tuned LightGBM "

@@ -198,6 +198,23 @@ def test_weights_of_rows(tmp_path):
     )
 
 
+def test_columns_of_groups_and_weights_are_those_of_the_fit():
+    table = two_columns(60).assign(
+        g=[f"g{i}" for i in np.arange(60) // 4], w=np.linspace(0.5, 2.0, 60)[::-1] ** 2
+    )
+    X, y = table.drop(columns="y"), table["y"]
+    model = TableModel(TablePreparer(group="g", weights="w"), ROBUST).fit(X, y)
+    given = TableModel(TablePreparer(drop=["g", "w"]), ROBUST)
+    given.fit(X, y, groups=table["g"], sample_weight=table["w"])
+    np.testing.assert_array_equal(model.classifier_.groups_, given.classifier_.groups_)
+    np.testing.assert_array_equal(model.classifier_.loo_proba_, given.classifier_.loo_proba_)
+    # An argument has precedence over the column.
+    equal = model.fit(X, y, groups=table["g"], sample_weight=np.ones(60)).classifier_.loo_proba_
+    assert np.abs(equal - given.classifier_.loo_proba_).max() > 1e-6
+    with pytest.raises(ValueError, match="'g' has no value in 1 row"):
+        model.fit(X.assign(g=X["g"].where(X["g"].index != 3)), y)
+
+
 def test_a_threshold_decides_between_two_classes(tmp_path):
     table = two_columns(60)
     model = TableModel(classifier=ROBUST).fit(table[["x", "z"]], table["y"].rename("y"))

@@ -87,18 +87,22 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Their classes.
         **options
-            Passed to the ``fit`` of the classifier: ``sample_weight``, ``groups``.
+            Passed to the ``fit`` of the classifier: ``sample_weight``, ``groups``, by default the
+            columns that the preparer names.
 
         Returns
         -------
         TableModel
             Itself.
         """
-        measured = self.learn(X, y, is_grouped=options.get("groups") is not None)
-        return self.fit_measured(measured, y, **options)
+        given = {name: each for name, each in options.items() if each is not None}
+        measured, read = self.learn(X, y, is_grouped="groups" in given)
+        return self.fit_measured(measured, y, **read | given)
 
-    def learn(self, X: Any, y: Any, *, is_ordered: bool = False, is_grouped: bool = False) -> Any:
-        """Learn what the columns are, and return the training rows, measured.
+    def learn(
+        self, X: Any, y: Any, *, is_ordered: bool = False, is_grouped: bool = False
+    ) -> tuple[Any, dict[str, Any]]:
+        """Learn what the columns are; return the training rows, measured, and options of the fit.
 
         Parameters
         ----------
@@ -118,7 +122,7 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         self.preparer_ = preparer.set_params(
             keeps_missing=needs.takes_missing, **needs.encoding(preparer.impute)
         )
-        measured = preparer.learn(X)
+        measured, read = preparer.learn(X), preparer.read_fit_options(X)
         # A feature may be called as the classes are, which new rows must not be scored by.
         name = str(getattr(y, "name", None) or "class")
         self.target_ = preparer.target_ or free_name(name, preparer.columns_, "{}_")
@@ -132,12 +136,11 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
             is_grouped=bool(preparer.group) or is_grouped,
             others=preparer.read_left_out(X),
         )
-        return measured
+        return measured, read
 
     def fit_measured(self, measured: Any, y: Any, **options: Any) -> TableModel:
         """Fit the classifier to rows that :meth:`learn` returned."""
-        given = {name: each for name, each in options.items() if each is not None}
-        self.classifier_.fit(self.arrange(measured), np.asarray(y), **given)
+        self.classifier_.fit(self.arrange(measured), np.asarray(y), **options)
         self.n_features_in_ = len(self.preparer_.columns_)
         return self
 

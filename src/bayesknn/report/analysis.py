@@ -17,7 +17,7 @@ from bayesknn.evaluation.folds import Folds
 from bayesknn.evaluation.scores import Scores, average, score, score_rows
 from bayesknn.model_file.predictions import Predictions, predict_left_out, predict_new
 from bayesknn.model_file.table_model import TableModel
-from bayesknn.tables.kinds import KINDS, as_text
+from bayesknn.tables.kinds import KINDS
 from bayesknn.tables.preparer import TablePreparer
 from bayesknn.tables.remarks import (
     NOTE,
@@ -29,7 +29,7 @@ from bayesknn.tables.remarks import (
     tell,
     to_json,
 )
-from bayesknn.tables.table import Table, as_table, find_column, naming_file
+from bayesknn.tables.table import Table, as_table, naming_file
 
 
 @dataclass
@@ -247,11 +247,8 @@ def analyse(
     with naming_file(X.file):
         classifier = _make_classifier(model, y.to_numpy(), **(settings or {}))
     fitted = TableModel(preparer, classifier)
-    measured = fitted.learn(X, y, is_ordered=bool(time))
-    with naming_file(X.file):
-        groups = _read_groups(X, preparer.group)
-        order = _read_measured(X, fitted, time, "--time")
-        weights = _read_measured(X, fitted, preparer.weights, "--weights")
+    measured, options = fitted.learn(X, y, is_ordered=bool(time))
+    order = fitted.preparer_.read_numbers(X, time, "--time")
     remarks = list(fitted.preparer_.remarks_)
     new = None
     if test is not None:
@@ -262,7 +259,7 @@ def analyse(
     begin = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted.fit_measured(measured, y, sample_weight=weights, groups=groups)
+        fitted.fit_measured(measured, y, **options)
     seconds = perf_counter() - begin
     if preparer.group and fitted.classifier_.groups_ is None:
         text = f"--group: {preparer.group!r} differs in every row: the fit is the same without it"
@@ -272,30 +269,6 @@ def analyse(
     analysis = Analysis(fitted, training, level=level, remarks=remarks, seconds=seconds)
     folds = Folds(fitted.classifier_.groups_, order, f" by {time}")
     return conclude(analysis, new, folds, compared, caught)
-
-
-def _read_groups(table: Table, name: str) -> Any:
-    """Return the groups of the rows as text, None without a column of them."""
-    if not name:
-        return None
-    names = as_text(find_column(table.frame, name))
-    if (gaps := names.index[names.isna()]).size:
-        raise ValueError(
-            f"--group: column {name!r} has no value in {count(len(gaps), 'row')} (first in row "
-            f"{gaps[0]}): give a row that belongs to no other a name of its own"
-        )
-    return names.to_numpy(dtype=object)
-
-
-def _read_measured(table: Table, model: TableModel, name: str, option: str) -> Any:
-    """Return the numbers of a column that an option names; None without a name."""
-    if not name:
-        return None
-    column, kind = find_column(table.frame, name), model.preparer_.columns_[name].kind
-    if not kind.is_measured:
-        held = "neither dates nor numbers" if option == "--time" else "no numbers"
-        raise ValueError(f"{option}: column {name!r} holds {held}")
-    return kind.read(column).to_numpy(dtype=np.float64)
 
 
 def conclude(

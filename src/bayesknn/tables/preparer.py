@@ -106,7 +106,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
     identifiers : sequence of str
         Columns that tell rows apart: they are left out and stand beside the predictions.
     group, weights : str
-        Columns that name groups of rows and that hold weights of rows: they are left out.
+        Columns that name groups of rows and that hold weights of rows: they are left out, and
+        :class:`TableModel` fits with them.
     date_order : {"", "year", "month", "day"}
         What comes first in dates that can be read in two ways.
     missing : sequence of str
@@ -300,6 +301,36 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
             for name, kind in kinds.items()
             if kind.name in ("number", "text")
         }
+
+    def read_fit_options(self, X: Any) -> dict[str, Any]:
+        """Return the groups and weights of the training rows by argument of ``fit``, if any."""
+        read: dict[str, Any] = {}
+        if self.group:
+            table = as_table(X, self.missing_)
+            names = as_text(find_column(table.frame, self.group))
+            if (gaps := names.index[names.isna()]).size:
+                with naming_file(table.file):
+                    raise ValueError(
+                        f"--group: column {self.group!r} has no value in "
+                        f"{count(len(gaps), 'row')} (first in row {gaps[0]}): give a row that "
+                        "belongs to no other a name of its own"
+                    )
+            read["groups"] = names.to_numpy(dtype=object)
+        if self.weights:
+            read["sample_weight"] = self.read_numbers(X, self.weights, "--weights")
+        return read
+
+    def read_numbers(self, X: Any, name: str, option: str) -> np.ndarray | None:
+        """Return the numbers of a training column that an option names; None without a name."""
+        if not name:
+            return None
+        table = as_table(X, self.missing_)
+        with naming_file(table.file):
+            column, kind = find_column(table.frame, name), self.columns_[name].kind
+            if not kind.is_measured:
+                held = "neither dates nor numbers" if option == "--time" else "no numbers"
+                raise ValueError(f"{option}: column {name!r} holds {held}")
+            return kind.read(column).to_numpy(dtype=np.float64)
 
     def transform(self, X: Any) -> pandas.DataFrame:
         """Return the rows of a table as the classifier takes them.

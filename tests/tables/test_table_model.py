@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from bayesknn import BayesianKNeighborsClassifier, PooledNeighborsClassifier
+from bayesknn.model_file.predictions import predict_new
 from bayesknn.report import (
     TableModel,
     TablePreparer,
@@ -196,6 +197,21 @@ def test_weights_of_rows(tmp_path):
     assert (
         refused.exit_code == 2 and "--weights is an option of the default model" in refused.stderr
     )
+
+
+def test_words_for_a_missing_value_are_no_class_and_no_group_of_new_rows(tmp_path):
+    table = two_columns(60).assign(g=[f"g{i}" for i in np.arange(60) // 4])
+    preparer = TablePreparer(missing=["?"], group="g")
+    model = TableModel(preparer, PSEUDO).fit(table.drop(columns="y"), table["y"])
+    new = table[:10].astype(str)
+    new.loc[[2, 3], "y"] = new.loc[[4, 5, 6], "g"] = "?"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    predictions = predict_new(model, read_table(tmp_path / "new.csv"), 0.95)
+    np.testing.assert_array_equal(np.flatnonzero(predictions.actual < 0), [2, 3])
+    assert predictions.scores.n == 8
+    assert predictions.n_groups == 6
+    frame = model.predict_table(tmp_path / "new.csv")
+    assert frame["actual"].tolist() == np.where(new["y"] == "?", "", new["y"]).tolist()
 
 
 def test_columns_of_groups_and_weights_are_those_of_the_fit():

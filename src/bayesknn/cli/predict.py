@@ -139,7 +139,6 @@ def _predict(model: Path, data: Path, options: dict[str, Any]) -> tuple[Predicti
     from bayesknn.model_file.saved import load_model
     from bayesknn.tables.files import read_table
     from bayesknn.tables.remarks import check_codes, leave_out, on_table
-    from bayesknn.tables.table import as_table
 
     check_level(options["level"])
     ignored = check_codes(options["ignore"])
@@ -154,7 +153,7 @@ def _predict(model: Path, data: Path, options: dict[str, Any]) -> tuple[Predicti
         remarks += doubt_losses(losses, classes)
     elif options["threshold"] is not None:
         losses = threshold_losses(classes, *options["threshold"])
-    table = as_table(read_table(data, **take(options, FORM)), fitted.preparer_.missing_)
+    table = read_table(data, **take(options, FORM))
     level, identifiers = options["level"], options["identifiers"]
     predictions = predict_new(fitted, table, level, losses, identifiers)
     remarks += [*table.remarks, *predictions.examine(fitted, table)]

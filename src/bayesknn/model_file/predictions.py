@@ -23,7 +23,14 @@ from bayesknn.predictive import decide, find_zones
 from bayesknn.tables.files import read_table
 from bayesknn.tables.kinds import Number, as_text, learn_kinds
 from bayesknn.tables.remarks import WARNING, Remark, leave_out, on_table
-from bayesknn.tables.table import Table, find_column, match_classes, naming_file, split_names
+from bayesknn.tables.table import (
+    Table,
+    as_table,
+    find_column,
+    match_classes,
+    naming_file,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from bayesknn.model_file.table_model import TableModel
@@ -332,7 +339,9 @@ def predict_new(
     -------
     Predictions
     """
-    frame, preparer = table.frame, model.preparer_
+    preparer = model.preparer_
+    table = as_table(table, preparer.missing_)
+    frame = table.frame
     with naming_file(table.file):
         named = split_names(identifiers, frame.columns)
         for name in named:

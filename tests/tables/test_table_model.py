@@ -214,6 +214,23 @@ def test_words_for_a_missing_value_are_no_class_and_no_group_of_new_rows(tmp_pat
     assert frame["actual"].tolist() == np.where(new["y"] == "?", "", new["y"]).tolist()
 
 
+@pytest.mark.parametrize("names", ["abcd", ["1", "2", "30", "40"]])
+def test_new_rows_of_merged_classes_are_of_the_class_that_they_became(names, tmp_path):
+    table = two_columns(62).assign(y=[*names[:2] * 30, *names[2:]])
+    new = table[50:].assign(y=[*table["y"][51:], "z"])
+    for name, rows in (("train", table), ("new", new)):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    X, y, _ = read_table(tmp_path / "train.csv").split("y", "merge")
+    save_model(TableModel(classifier=PSEUDO).fit(X, y), tmp_path / "model.skops")
+    model = load_model(tmp_path / "model.skops")
+    predictions = predict_new(model, read_table(tmp_path / "new.csv"), 0.95)
+    wanted = [*new["y"].replace(dict.fromkeys(names[2:], "other"))]
+    assert predictions.actual_names.tolist() == wanted
+    indices = {name: g for g, name in enumerate(predictions.names)}
+    assert predictions.actual.tolist() == [indices.get(name, -1) for name in wanted]
+    assert (predictions.actual == -1).sum() == 1
+
+
 def test_columns_of_groups_and_weights_are_those_of_the_fit():
     table = two_columns(60).assign(
         g=[f"g{i}" for i in np.arange(60) // 4], w=np.linspace(0.5, 2.0, 60)[::-1] ** 2

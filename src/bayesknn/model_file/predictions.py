@@ -373,7 +373,8 @@ def predict_new(
     )
     if model.target_ in frame.columns:
         column = frame[model.target_]
-        actual, texts = match_classes(column, preparer.target_kind_, predictions.classes)
+        kind, merged = preparer.target_kind_, preparer.merged_
+        actual, texts = match_classes(column, kind, predictions.classes, merged)
         predictions.actual = np.where(column.notna(), actual, NO_CLASS)
         predictions.actual_names = texts
         predictions.weights = weigh_rows(

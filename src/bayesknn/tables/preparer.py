@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
     target_ : str
         The column of the classes, empty if the table has none.
     target_kind_ : Kind or None
+    merged_ : mapping of str to str
+        Names of classes with one row that became one class, and the name of that class.
 
     Examples
     --------
@@ -147,6 +150,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
     """
 
     _doc_link_template = f"{DOCUMENTATION}/api/bayesknn.report.{{estimator_name}}.html"
+    # The value for classifiers that were fitted without a preparer, and for earlier saved models.
+    merged_: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -213,7 +218,7 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 date_order=self.date_order,
             )
             self.target_, self.target_kind_ = table.target, table.target_kind
-            self.missing_ = table.missing
+            self.missing_, self.merged_ = table.missing, table.merged
             self.fills_: tuple[str, ...] = ()
             self.identifiers_: list[str] = []
             remarks, reasons = self._judge_columns(table.frame, kinds, asked)

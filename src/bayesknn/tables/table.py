@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -48,6 +48,8 @@ class Table:
         The column of the classes, once it was split off; empty before.
     target_kind : Kind or None
         Kind of that column.
+    merged : dict of str to str
+        Names of classes with one row that became one class, and the name of that class.
     """
 
     frame: pandas.DataFrame
@@ -58,6 +60,7 @@ class Table:
     remarks: list[Remark] = field(default_factory=list)
     target: str = ""
     target_kind: Any = None
+    merged: dict[str, str] = field(default_factory=dict)
 
     def split(self, target: str, rare: str = "drop") -> tuple[Table, Any, list[Remark]]:
         """Return the rows that have a class that can be learned, and their classes.
@@ -89,11 +92,11 @@ class Table:
                 reads_numbers=self.reads_numbers,
                 has_semicolons=self.has_semicolons,
             )
-            classes, about = _take_classes(column, kinds[target], rare)
+            classes, merged, about = _take_classes(column, kinds[target], rare)
         frame = self.frame.loc[classes.index].drop(columns=target)
         remarks = [*self.remarks, *remarks, *about]
-        kind = kinds[target]
-        table = replace(self, frame=frame, target=target, target_kind=kind, remarks=remarks)
+        kept = {"target": target, "target_kind": kinds[target], "merged": merged}
+        table = replace(self, frame=frame, remarks=remarks, **kept)
         return table, pandas.Series(classes, name=target), remarks
 
 
@@ -236,8 +239,10 @@ def list_names(names: Sequence[str]) -> str:
     return join([repr(shorten(name)) for name in names])
 
 
-def _take_classes(column: pandas.Series, kind: Any, rare: str) -> tuple[Any, list[Remark]]:
-    """Return the classes of the rows that are kept, by row, with remarks."""
+def _take_classes(
+    column: pandas.Series, kind: Any, rare: str
+) -> tuple[Any, dict[str, str], list[Remark]]:
+    """Return the classes of the rows that are kept, by row; classes that were merged; remarks."""
     import pandas
 
     target, there = str(column.name), column.notna()
@@ -265,7 +270,7 @@ def _take_classes(column: pandas.Series, kind: Any, rare: str) -> tuple[Any, lis
         )
         remarks.append(on_table("class-unknown", text, WARNING))
     if not alone:
-        return classes, remarks
+        return classes, {}, remarks
     similar = find_similar_names(names)
     hints = "".join(f"; {list_names(group)} differ only in case or spaces" for group in similar)
     singles = list_names([str(name) for name in alone])
@@ -277,13 +282,14 @@ def _take_classes(column: pandas.Series, kind: Any, rare: str) -> tuple[Any, lis
         )
     if rare == "merge" and len(alone) > 1:
         other = free_name("other", names)
-        merged = classes.astype(str).mask(classes.isin(alone), other)
-        return merged, [*remarks, on_table("classes-rare", f"{what} are one class, {other!r}")]
+        merged = {str(name): other for name in alone}
+        remarks.append(on_table("classes-rare", f"{what} are one class, {other!r}"))
+        return classes.astype(str).replace(merged), merged, remarks
     done = "is left out (--rare error rejects it)"
     if len(alone) > 1:
         done = "are left out (--rare merge makes them one class)"
     remarks.append(on_table("classes-rare", f"{what} {done}{hints}"))
-    return classes[~classes.isin(alone)], remarks
+    return classes[~classes.isin(alone)], {}, remarks
 
 
 def _as_classes(column: pandas.Series, kind: Any) -> np.ndarray:
@@ -319,13 +325,14 @@ def _as_classes(column: pandas.Series, kind: Any) -> np.ndarray:
 
 
 def match_classes(
-    column: pandas.Series, kind: Any, classes: np.ndarray
+    column: pandas.Series, kind: Any, classes: np.ndarray, merged: Mapping[str, str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the class index of each row, -1 for another class, and the classes as text.
 
-    Rows without a class have an empty text.
+    Rows without a class have an empty text. Those of a ``merged`` class have the class that it
+    became part of.
     """
-    texts = name_classes(column, kind).fillna("").to_numpy(dtype=object)
+    texts = name_classes(column, kind).fillna("").replace(merged).to_numpy(dtype=object)
     # Classes may be floats, which are whole.
     names = [f"{each:.0f}" if isinstance(each, float) else str(each) for each in classes.tolist()]
     # Those that are written alike, spaces aside, after those that are the same.

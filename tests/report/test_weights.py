@@ -73,6 +73,14 @@ def test_a_row_of_weight_three_is_three_rows_and_one_of_weight_zero_is_none():
         assert values == pytest.approx(repeated[name], rel=1e-9), name
 
 
+def test_rows_of_weight_zero_are_not_listed_as_misclassified():
+    p, actual = np.array([0.1, 0.2, 0.8, 0.9, 0.3]), np.array([1, 1, 0, 1, -2])
+    training = analysis_of(
+        p, actual, np.array([0.0, 1.0, 2.0, 1.0, 1.0]), np.zeros(5, int)
+    ).training
+    assert training.find_misclassified().tolist() == [1, 2]
+
+
 def test_the_calibration_curve_has_the_weights():
     rng = np.random.default_rng(1)
     actual, p = rng.integers(0, 2, 200), rng.uniform(0.05, 0.95, 200)

@@ -177,8 +177,9 @@ class Predictions:
         }
 
     def find_misclassified(self) -> np.ndarray:
-        """Return the positions of the rows of another class than predicted, the surest first."""
-        wrong = np.flatnonzero((self.winners != self.actual) & (self.actual != NO_CLASS))
+        """Return the scored rows of another class than predicted, the surest first."""
+        rows = self.judged
+        wrong = rows[self.winners[rows] != self.actual[rows]]
         return wrong[np.argsort(self.expected_loss[wrong], kind="stable")]
 
     def find_undecided(self) -> np.ndarray:

@@ -149,6 +149,15 @@ def test_the_page_says_what_was_judged(tmp_path, monkeypatch):
     assert "24 last rows: each classifier is fitted to the rows before" in out.read_text("utf-8")
 
 
+@pytest.mark.parametrize("time", [np.arange(300), np.arange(50), np.full(120, np.nan)])
+def test_time_has_a_value_for_each_row(time, tmp_path):
+    table = two_columns(120)
+    X, y = table[["x", "z"]], table["y"]
+    clf = PSEUDO.fit(X, y)
+    with pytest.raises(ValueError, match="time must have a date or a number for each of the 120"):
+        write_report(clf, X, y, out=tmp_path / "r.html", time=time, compare=False)
+
+
 def test_the_last_rows_are_judged_and_a_trend_is_told(fit):
     """What the label means changes: rows drawn at random do not show it."""
     table = two_columns(200)

@@ -83,6 +83,14 @@ def analyse_fitted(
     check_is_fitted(last)
     names, numbers = check_labels(y)
     classes = names[numbers]
+    if time is not None:
+        time = np.asarray(time)
+        if time.shape != classes.shape or pandas.isna(time).all():
+            held = count(int(np.sum(~pandas.isna(time))), "value")
+            raise ValueError(
+                f"time must have a date or a number for each of the {count(len(classes), 'row')}; "
+                f"its shape is {time.shape}, with {held}"
+            )
     folds = Folds(_check_same_groups(last, groups, classes), time)
     table = _with_classes(X, "X", classes)
     target = free_name(str(getattr(y, "name", None) or "class"), list(table.frame), "{}_")

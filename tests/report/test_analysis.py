@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesknn.evaluation.folds import Folds, FoldsError
 from bayesknn.model import UniformPrior
 from bayesknn.model_file.adapters import PosteriorAdapter
 from bayesknn.model_file.predictions import Predictions
@@ -220,6 +221,29 @@ def test_a_test_table_that_lacks_a_column_is_found_out_first(monkeypatch):
     monkeypatch.setattr("sklearn.pipeline.Pipeline.fit", lambda *_: pytest.fail("too late"))
     with pytest.raises(ValueError, match="there is no column 'z'"):
         analyse(two_columns(), "y", two_columns()[["x"]], settings=QUICK)
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_without_two_classes_before_the_last_rows_there_is_no_evaluation_on_them(compared):
+    """The remark is the one of too few rows of a class, which ends no fit either."""
+    table = two_columns(80).sort_values("y", kind="stable")[:50].assign(day=range(50))
+    analysis = analyse(table, "y", settings=QUICK, time="day", drop=["day"], compared=compared)
+    told = [each for each in analysis.remarks if each.code == "comparison-skipped"]
+    assert [each.severity for each in told] == ["warning", "note"][: 1 + compared]
+    assert "no evaluation on last rows by day: without the rows to be predicted" in told[0].text
+    assert not analysis.apart and analysis.comparison is None
+
+
+def test_rows_without_a_time_are_counted():
+    table = two_columns(80).assign(day=np.where(np.arange(80) < 77, np.arange(80.0), np.nan))
+    options = {"settings": QUICK, "time": "day", "drop": ["day"]}
+    analysis = analyse(table, "y", **options)
+    (told,) = (each for each in analysis.remarks if each.code == "comparison-skipped")
+    assert told.text == "the evaluation on last rows by day leaves out 3 rows without a value"
+    assert analysis.scores["last rows by day"].n == 77 - 4 * 77 // 5
+    # No row is left to evaluate on if the rows with a time have weight 0.
+    with pytest.raises(FoldsError, match="no row has a date or a number by day"):
+        Folds(order=table["day"], by=" by day").cut(table["y"].to_numpy(), np.arange(77, 80), 2)
 
 
 def test_class_priors_are_given_by_name():

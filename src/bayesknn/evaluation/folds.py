@@ -36,6 +36,10 @@ def draw_rows(labels: np.ndarray, n_rows: int) -> np.ndarray:
     return np.sort(np.concatenate(parts))
 
 
+class FoldsError(ValueError):
+    """The error of rows that cannot be divided into rows to fit and rows to predict."""
+
+
 class Folds(NamedTuple):
     """Which rows are judged together, if any are.
 
@@ -71,12 +75,19 @@ class Folds(NamedTuple):
         rows : ndarray of shape (m,)
             Their numbers among all rows.
         n_folds : int
+
+        Returns
+        -------
+        list of tuple of (fit, predicted) positions
+            Raise FoldsError if the rows to fit are not of two classes.
         """
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
         if self.order is not None:
             order = np.asarray(self.order)[rows]
             known = np.flatnonzero(order == order)  # what is missing has no place
+            if not len(known):
+                raise FoldsError(f"no row has a date or a number{self.by}")
             start = np.sort(order[known])[4 * len(known) // 5]
             fit, last = known[order[known] < start], known[order[known] >= start]
             if self.groups is not None:
@@ -89,7 +100,7 @@ class Folds(NamedTuple):
                 kind, names = StratifiedGroupKFold, np.asarray(self.groups)[rows]
                 n_folds = min(n_folds, len(np.unique(names)))
                 if n_folds < 2:
-                    raise ValueError("all rows are of one group: there is no other to be judged by")
+                    raise FoldsError("all rows are of one group: there is no other to be judged by")
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)
                 splitter = kind(n_folds, shuffle=True, random_state=0)
@@ -98,7 +109,7 @@ class Folds(NamedTuple):
         folds = [(fit[np.bincount(labels[fit])[labels[fit]] > 1], test) for fit, test in folds]
         if any(len(np.unique(labels[fit])) < 2 for fit, _ in folds):
             also = " and the others of their groups" if self.groups is not None else ""
-            raise ValueError(
+            raise FoldsError(
                 f"without the rows to be predicted{also} there are not two classes of two rows"
             )
         return folds

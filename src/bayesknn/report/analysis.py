@@ -13,7 +13,7 @@ import numpy as np
 from bayesknn._utils.words import count, join, percent, shorten
 from bayesknn._version import __version__
 from bayesknn.evaluation.comparison import MIN_CLASS, Compared, Comparison, compare
-from bayesknn.evaluation.folds import Folds
+from bayesknn.evaluation.folds import Folds, FoldsError
 from bayesknn.evaluation.scores import Scores, average, score, score_rows
 from bayesknn.model_file.predictions import Predictions, predict_left_out, predict_new
 from bayesknn.model_file.table_model import TableModel
@@ -338,27 +338,37 @@ def _compare(analysis: Analysis, folds: Folds, compared: bool) -> None:
     if groups is not None:
         labels, unit = np.unique([labels, groups], axis=1)[0], "group"
     sizes = np.bincount(labels, minlength=len(training.classes))
-    if sizes.min() < MIN_CLASS:
-        rarest, fewest = training.names[sizes.argmin()], count(int(sizes.min()), unit)
-        few = f"class {shorten(rarest)!r} has {fewest}; cross-validation needs {MIN_CLASS} of each"
+    try:
+        if sizes.min() < MIN_CLASS:
+            rarest, fewest = training.names[sizes.argmin()], count(int(sizes.min()), unit)
+            raise FoldsError(
+                f"class {shorten(rarest)!r} has {fewest}; cross-validation needs {MIN_CLASS} of "
+                "each"
+            )
+        comparison = compare(
+            training.measured,
+            analysis.classifier.classes_[training.actual],
+            model.own_pipeline,
+            folds,
+            prepare=model.pipeline_for,
+            weights=model.adapter.score_weights,
+            class_prior=model.adapter.class_prior,
+            others=compared,
+        )
+    except FoldsError as error:
         if folds.name:
-            text = f"there is no evaluation on {folds.name}: {few}"
+            text = f"there is no evaluation on {folds.name}: {error}"
             analysis.remarks.append(on_table("comparison-skipped", text, WARNING))
         if compared:
-            text = f"there is no comparison with other classifiers: {few}"
+            text = f"there is no comparison with other classifiers: {error}"
             analysis.remarks.append(on_table("comparison-skipped", text))
         return
-    comparison = compare(
-        training.measured,
-        analysis.classifier.classes_[training.actual],
-        model.own_pipeline,
-        folds,
-        prepare=model.pipeline_for,
-        weights=model.adapter.score_weights,
-        class_prior=model.adapter.class_prior,
-        others=compared,
-    )
     if folds.name:
+        order = np.asarray(folds.order)[scored]
+        # A missing value differs from itself.
+        if n := int(np.sum(order != order)):
+            text = f"the evaluation on {folds.name} leaves out {count(n, 'row')} without a value"
+            analysis.remarks.append(on_table("comparison-skipped", text))
         analysis.apart = {folds.name: comparison.results[comparison.own]}
     analysis.comparison = comparison if compared else None
 

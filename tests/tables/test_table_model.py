@@ -19,6 +19,7 @@ from bayesknn.report import (
     write_report,
 )
 from bayesknn.report.fitted import analyse_fitted
+from bayesknn.tables.table import as_table
 from tests.report.tables import mixed_table, run, two_columns
 
 ROBUST = PooledNeighborsClassifier(("evidence", "additive"), n_folds=3, random_state=0)
@@ -246,6 +247,19 @@ def test_columns_of_groups_and_weights_are_those_of_the_fit():
     assert np.abs(equal - given.classifier_.loo_proba_).max() > 1e-6
     with pytest.raises(ValueError, match="'g' has no value in 1 row"):
         model.fit(X.assign(g=X["g"].where(X["g"].index != 3)), y)
+
+
+def test_new_rows_are_scored_without_the_column_of_weights():
+    table = two_columns(80).assign(w=np.linspace(0.5, 2.0, 80) ** 2)
+    X, y = table[:60].drop(columns="y"), table["y"][:60]
+    model = TableModel(TablePreparer(weights="w"), ROBUST).fit(X, y)
+    weighted, plain = (
+        predict_new(model, as_table(new), 0.95)
+        for new in (table[60:], table[60:].drop(columns="w"))
+    )
+    assert weighted.scores == plain.scores
+    told = " ".join(run("fit", "--help").stdout.split())
+    assert "their rows are scored without it" in told
 
 
 def test_a_threshold_decides_between_two_classes(tmp_path):

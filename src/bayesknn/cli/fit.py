@@ -66,7 +66,11 @@ def _choice(option: str, choices: Sequence[str], help: str) -> Any:
     help="Dates or numbers: also evaluate on the last fifth of the rows, predicted from those "
     "before.",
 )
-@column_option("--weights", help="Weights of the rows, for the default model; 0 or more.")
+@column_option(
+    "--weights",
+    help="Weights of the training rows, for the default model; 0 or more. The column is not read "
+    "in other tables: their rows are scored without it.",
+)
 @click.option(
     "--scale/--no-scale",
     default=True,

@@ -108,7 +108,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         Columns that tell rows apart: they are left out and stand beside the predictions.
     group, weights : str
         Columns that name groups of rows and that hold weights of rows: they are left out, and
-        :class:`TableModel` fits with them.
+        :class:`TableModel` fits with them. New rows are scored by whole groups, and without the
+        column of weights.
     date_order : {"", "year", "month", "day"}
         What comes first in dates that can be read in two ways.
     missing : sequence of str

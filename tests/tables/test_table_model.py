@@ -262,6 +262,19 @@ def test_new_rows_are_scored_without_the_column_of_weights():
     assert "their rows are scored without it" in told
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [("--group", "'town' has no value in 2 rows"), ("--weights", "'town' holds no numbers")],
+)
+def test_a_check_reads_groups_and_weights_as_a_fit_does(option, message, tmp_path):
+    table = two_columns(60).assign(town=[None, None, *"ab" * 29])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = (tmp_path / "t.csv", "--target", "y", option, "town")
+    checked, fitted = run("check", *words), run("fit", *words, "--out", tmp_path / "out")
+    assert checked.exit_code == 2 and message in checked.stderr
+    assert checked.stderr == fitted.stderr
+
+
 def test_a_threshold_decides_between_two_classes(tmp_path):
     table = two_columns(60)
     model = TableModel(classifier=ROBUST).fit(table[["x", "z"]], table["y"].rename("y"))

@@ -11,7 +11,7 @@ from bayesknn.report.page import (
     make_importance,
     render_report,
 )
-from tests.report.tables import QUICK, mixed_table, two_columns
+from tests.report.tables import QUICK, draw_visits, mixed_table, two_columns
 
 SETTINGS = {"pseudo": QUICK, "pooled": {"members": ("evidence", "discriminant"), "random_state": 0}}
 
@@ -59,6 +59,15 @@ def test_those_who_speak_are_those_of_predict_influence(fitted, test):
     if not test:
         # It would have spoken for itself: leaving it out is what keeps it away.
         assert own_seen == 8
+
+
+def test_rows_of_its_group_do_not_speak_for_a_row_that_is_left_out_with_them():
+    table = draw_visits()
+    analysis = analyse(table, "y", group="patient", settings=QUICK)
+    at, patients = np.arange(20), table["patient"].to_numpy()
+    for i, sides in zip(at, list_influential(analysis, at, 150), strict=True):
+        near = np.concatenate([rows for _, rows, _ in sides])
+        assert len(near) and patients[i] not in patients[near]
 
 
 @pytest.mark.parametrize("test", [False, True])

@@ -26,6 +26,7 @@ def find_influential(
     labels: np.ndarray,
     n_rows: int,
     at: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> list[list[tuple[int, np.ndarray, np.ndarray]]]:
     """Find the most influential training rows of the two likeliest classes, for some points.
 
@@ -43,6 +44,8 @@ def find_influential(
     at : ndarray of shape (m,), optional
         Where the points are training rows that are left out: their positions. A row does not count
         for itself.
+    groups : ndarray of shape (n,), optional
+        Group numbers of the training rows. With ``at``, a row does not count for its group.
 
     Returns
     -------
@@ -51,12 +54,13 @@ def find_influential(
         influential first; and what each adds to the log odds of the class against every other.
     """
     # Among this number of the most influential rows each class has some, unless it is very rare.
-    n_neighbors = min(len(labels), 1000 + (at is not None))
-    itself = np.full(len(points), -1) if at is None else at
+    groups = np.arange(len(labels)) if groups is None else groups
+    left_out = np.full(len(points), -1) if at is None else groups[at]
+    n_neighbors = min(len(labels), 1000 + (0 if at is None else int(np.bincount(groups).max())))
     influential = []
     influence_of = classifier.predict_influence(points, n_neighbors)
-    for p, own, rows, influence in zip(probabilities, itself, *influence_of, strict=True):
-        others = (rows >= 0) & (rows != own)
+    for p, own, rows, influence in zip(probabilities, left_out, *influence_of, strict=True):
+        others = (rows >= 0) & (groups[rows] != own)
         rows, influence = rows[others], influence[others]
         likeliest = np.argsort(-p, kind="stable")[:2]
         mine = [(int(g), np.flatnonzero(labels[rows] == g)[:n_rows]) for g in likeliest]

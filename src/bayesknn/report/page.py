@@ -403,6 +403,7 @@ def list_influential(
         analysis.training.actual,
         n_rows,
         at if analysis.test is None else None,
+        analysis.training.groups,
     )
 
 

@@ -374,7 +374,7 @@ def _read_levels(column: Column) -> list[Any]:
 
 
 def _warn_of_unseen(column: Column, unseen: list[Any], usual: float) -> None:
-    """Warn if most levels are new, of a column where ``usual`` is the share of rare ones."""
+    """Warn if most levels are new, of a column where ``usual`` is the proportion of rare ones."""
     n, n_unseen = len(column.values), len(unseen)
     # One row says nothing of a column. By chance as many would be rare ones once in a thousand.
     if 2 * n_unseen > max(n, 2) and binom.sf(n_unseen - 1, n, usual) < 0.001:
@@ -382,8 +382,8 @@ def _warn_of_unseen(column: Column, unseen: list[Any], usual: float) -> None:
         examples = " and ".join("a missing value" if key == MISSING else show(key) for key in first)
         warnings.warn(
             f"column {column.label!r} holds categories that training did not see in "
-            f"{n_unseen:,} of {n:,} rows, such as {examples}: they count as none of the "
-            "known ones",
+            f"{n_unseen:,} of {n:,} rows, such as {examples}: they count as "
+            f"{'rare ones' if usual else 'none of the known ones'}",
             UserWarning,
             stacklevel=2,
         )

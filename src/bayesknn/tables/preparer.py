@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from bayesknn._estimator import DOCUMENTATION, DocumentedMixin
 from bayesknn._utils.checks import LARGEST
 from bayesknn._utils.words import count, join, percent, shorten
-from bayesknn.tables.encoder import MAX_CATEGORIES, ColumnEncoder
+from bayesknn.tables.encoder import MAX_CATEGORIES, ColumnEncoder, Levels
 from bayesknn.tables.kinds import (
     Date,
     Number,
@@ -369,9 +369,6 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
         """
         frame = as_table(X, self.missing_).frame
         remarks = self._describe_gaps(measured, which) + self._describe_shifts(measured, which)
-        then = ": they count as rare ones"
-        if not self.indicators:
-            then = ": they count as none of the known ones"
         for name in self.categorical_:
             kind = self.columns_[name].kind
             # A classifier without a preparer is given the cells as they are.
@@ -383,6 +380,9 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
                 is_most = 2 * is_new.sum() > measured[name].notna().sum()
                 what = f"{which}holds categories that training did not see"
                 severity = WARNING if is_most else NOTE
+                part = self.encoder_.parts_[name] if self.indicators else None
+                is_rare = isinstance(part, Levels) and part.has_other
+                then = f": they count as {'rare ones' if is_rare else 'none of the known ones'}"
                 remarks.append(on_column("unseen", name, what, where, then, severity))
         return leave_out(remarks, self.ignore)
 

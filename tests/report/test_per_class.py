@@ -1,5 +1,7 @@
 """Recall and confusions of each class, counted by hand."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,8 +65,16 @@ def test_what_to_do_about_a_class_of_which_no_row_is_decided(n_classes):
     assert "no row of class 0 (5.0\xa0% of the rows) is decided" in advice
     assert "as much as 19 false alarms, 7 of 10 rows of class 0" in advice
     assert "are found and 20 of 190 others are taken for it" in advice and "--class-prior" in advice
-    assert ("--threshold class 0=0.05" in advice) == (n_classes == 2)
+    assert ("--threshold 'class 0=0.05'. From" in advice) == (n_classes == 2)
     assert ("--loss" in advice) == (n_classes > 2)
+
+
+def test_the_command_advised_names_the_class_whole():
+    analysis = left_out(np.repeat([1, 0], [10, 190]), np.zeros(200, int), 2)
+    analysis.training.classes[1] = name = "it's a name of many words; " + "long " * 30
+    (advice,) = analysis.advise_rare()
+    words = shlex.split(advice.split("bayesknn predict ")[1].split(". From")[0])
+    assert words == ["--threshold", f"{name}=0.05"]
 
 
 def test_a_class_of_five_percent_that_no_column_shows():

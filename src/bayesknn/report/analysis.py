@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,7 +178,8 @@ class Analysis:
             name, threshold = shorten(training.names[g]), float(f"{self.class_frequencies[g]:.2g}")
             is_above = training.probabilities[rows, g] >= threshold
             mine, others = is_above[labels == g], is_above[labels != g]
-            how = f"--threshold {name}={threshold:g}" if len(sizes) == 2 else "--loss costs.csv"
+            words = ["--threshold", f"{training.names[g]}={threshold:g}"]
+            how = shlex.join(words) if len(sizes) == 2 else "--loss costs.csv"
             advice.append(
                 f"no row of {name} ({percent(threshold, 1)} of the rows) is decided. Where missing "
                 f"one costs more than a false alarm, decide by costs: bayesknn predict {how}. From "

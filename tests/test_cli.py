@@ -8,12 +8,14 @@ import signal
 import sys
 import weakref
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from bayesknn import BayesianKNeighborsClassifier, __version__
 from bayesknn.cli import main
 from bayesknn.cli.demo import draw
+from bayesknn.cli.errors import Command, debug_option
 from bayesknn.datasets import load_ripley
 from tests.report.tables import QUICK_OPTIONS, two_columns
 
@@ -169,7 +171,7 @@ def fit(tmp_path, monkeypatch):
     [
         (ValueError("two\n  lines"), 2, "two lines"),
         (PermissionError(13, "Permission denied", "/x"), 1, "Permission denied: /x"),
-        (MemoryError(), 1, "not enough memory"),
+        (MemoryError(), 1, "not enough memory; a smaller --max-neighbors needs less"),
         (ModuleNotFoundError("no soap"), 1, "no soap"),
     ],
 )
@@ -180,6 +182,16 @@ def test_errors_are_one_line(fit, error, code, message):
     _, result = fit(analyse=fail)
     assert (result.exit_code, result.stdout) == (code, "")
     assert re.fullmatch(f"Error: .*{message}.*\n", result.stderr)
+
+
+def test_no_option_is_advised_that_a_command_does_not_have():
+    @click.command(cls=Command)
+    @debug_option
+    def fail():
+        raise MemoryError
+
+    result = CliRunner().invoke(fail)
+    assert (result.exit_code, result.stderr) == (1, "Error: there is not enough memory\n")
 
 
 def test_a_command_is_repeated_word_for_word(fit):

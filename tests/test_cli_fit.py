@@ -638,7 +638,8 @@ def test_no_option_changes_the_model_in_silence(tmp_path):
     refusal = "is an option of the paper's models, not of the pool: pass --model coherent"
     for options, message in (
         (("--model", "pooled", "--beta-max", "3"), f"--beta-max {refusal}"),
-        (("--no-scale",), f"--scale {refusal}"),
+        (("--no-scale",), f"--no-scale {refusal}"),
+        (("--impute",), f"--impute {refusal}"),
         (("--metric", "gower"), f"--metric {refusal}"),
         (("--inference", "grid"), f"--inference {refusal}"),
         (("--chains", "2"), f"--chains {refusal}"),

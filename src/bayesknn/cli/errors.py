@@ -44,15 +44,18 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
 
-def as_line(error: BaseException, kept: str = "nothing was written") -> click.ClickException:
-    """Return an error as one line with its exit code; ``kept`` is what an interrupt leaves."""
+def as_line(error: BaseException, kept: str, advice: str) -> click.ClickException:
+    """Return an error as one line with its exit code.
+
+    ``kept`` is what an interrupt leaves, and ``advice`` is added where memory ran out.
+    """
     from bayesknn.exceptions import CoalescenceError
 
     text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
         return Interrupted(f"interrupted; {kept}")
     if isinstance(error, MemoryError):
-        text = "there is not enough memory for this table; --max-neighbors makes it smaller"
+        text = f"there is not enough memory{advice}"
     elif isinstance(error, OSError):
         place = f": {error.filename}" if error.filename else ""
         text = f"{error.strerror or error}{place}"
@@ -300,7 +303,9 @@ class Command(click.Command):
                 raise  # the reader of our output has left; click ends quietly
             if debug:
                 click.echo(traceback.format_exc(), err=True, nl=False)
-            raise as_line(error, self.kept) from None
+            is_fit = any(each.name == "max_neighbors" for each in self.params)
+            advice = "; a smaller --max-neighbors needs less" if is_fit else ""
+            raise as_line(error, self.kept, advice) from None
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:

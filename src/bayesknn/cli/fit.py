@@ -173,11 +173,13 @@ def fit(
     # What cannot work is refused first.
     if options["weights"] and options["model"] != "pooled":
         raise click.UsageError("--weights is an option of the default model, the pool")
-    others = [each for each in ctx.command.params if each.name in (*_OF_POSTERIOR, "scale")]
+    of_paper = (*_OF_POSTERIOR, "scale", "impute")
+    others = [each for each in ctx.command.params if each.name in of_paper]
     for option in others if options["model"] == "pooled" else ():
         if ctx.get_parameter_source(str(option.name)) is not click.core.ParameterSource.DEFAULT:
+            words = option.secondary_opts if options[str(option.name)] is False else option.opts
             raise click.UsageError(
-                f"{option.opts[0]} is an option of the paper's models, not of the pool: pass "
+                f"{words[0]} is an option of the paper's models, not of the pool: pass "
                 "--model coherent with it, or leave it out"
             )
     tables = [path for path in (options["train"], options["test"]) if path is not None]

@@ -152,7 +152,7 @@ def test_dates_are_measured_and_may_be_axes():
     days = np.datetime64("2024-01-01") + np.round(10 * table["x"]).astype("timedelta64[D]")
     dated = table.assign(x=days)
     analysis = analyse(dated, "y", dated, settings=QUICK)
-    assert analysis.plan.kinds_ == {"x": "date", "z": "number"}
+    assert analysis.preparer.kinds_ == {"x": "date", "z": "number"}
     whole = table.assign(x=np.round(10 * table["x"]))
     same = analyse(whole, "y", whole, settings=QUICK)
     np.testing.assert_allclose(analysis.test.probabilities, same.test.probabilities)

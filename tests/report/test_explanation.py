@@ -155,7 +155,7 @@ def test_effects_are_means_over_rows_with_one_value_in_a_column(kind):
         "length": True, "<b>width</b>": True, "town": False,
     }  # fmt: skip
     n = len(table)
-    rows = analysis.training.frame[list(analysis.plan.kinds_)]
+    rows = analysis.training.frame[list(analysis.preparer.kinds_)]
     rows = rows.iloc[np.random.default_rng(0).choice(n, effects[0].n_rows, replace=False)]
     for effect in effects:
         assert len(effect.values) == len(set(effect.values)) > 1

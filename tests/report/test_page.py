@@ -138,7 +138,7 @@ def test_many_classes_many_columns_and_long_names_stay_readable(crowded, tmp_pat
     assert "The other 270 columns" in found.text
     assert "yyy (199)</summary>" in text and "yyy (200)</summary>" in text
     # Whole, for whoever unfolds it.
-    for name in [*analysis.training.names, *used(analysis.plan)]:
+    for name in [*analysis.training.names, *used(analysis.preparer)]:
         assert name in text
 
 

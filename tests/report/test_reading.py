@@ -260,5 +260,5 @@ def test_what_a_column_is_is_decided_once(tmp_path, monkeypatch):
     train, test = (read_whole(tmp_path / "t.csv") for _ in range(2))
     analysis = analyse(train, "y", test, settings=QUICK)
     assert sorted(decided) == ["town", "x", "z"]
-    assert analysis.plan.kinds_ == {"x": "number", "z": "number", "town": "text"}
+    assert analysis.preparer.kinds_ == {"x": "number", "z": "number", "town": "text"}
     assert train.frame.index.tolist() == list(range(1, 61))

@@ -34,9 +34,9 @@ def read(tmp_path, content, name="table.csv", **options):
 def test_the_index_of_a_split_frame_does_not_leak(tmp_path):
     train_test_split(iris(), random_state=0)[0].to_csv(tmp_path / "train.csv")
     found = analyse(read_table(tmp_path / "train.csv"), "target", settings=QUICK)
-    assert found.plan.dropped_["column 1"].startswith("it is a row number")
-    assert found.plan.identifiers_ == ["column 1"]
-    assert "column 1" not in used(found.plan)
+    assert found.preparer.dropped_["column 1"].startswith("it is a row number")
+    assert found.preparer.identifiers_ == ["column 1"]
+    assert "column 1" not in used(found.preparer)
     assert any("'column 1' is left out" in note for note in found.messages)
     assert found.scores["leave-one-out"].log_loss > 0.03
 

@@ -136,7 +136,7 @@ def test_categories_of_several_types_are_compared(one_other):
     X = pd.DataFrame({"w": ["a", 3] * 30, "x": np.arange(60) % 7})
     clf = PooledNeighborsClassifier(["evidence"], random_state=0).fit(X, y)
     analysis = analyse_fitted(clf, X, y, X, y, compared=True)
-    assert analysis.plan.kinds_ == {"w": "text", "x": "number"}
+    assert analysis.preparer.kinds_ == {"w": "text", "x": "number"}
     assert analysis.comparison.results["logistic regression"].scores.error == 0
     assert analysis.test.scores.error == 0
 

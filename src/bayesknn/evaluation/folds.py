@@ -66,7 +66,7 @@ class Folds(NamedTuple):
     def cut(
         self, labels: np.ndarray, rows: np.ndarray, n_folds: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the rows to fit and the rows to predict of each fold.
+        """Return positions within ``rows``, not row numbers: those to fit and to predict, by fold.
 
         Parameters
         ----------

@@ -13,8 +13,10 @@ from bayesknn.likelihood import LIKELIHOODS
 from bayesknn.sureness.groups import find_scored
 
 
-class ReportAdapter:
-    """What the report asks of any classifier, which need not be fitted.
+class Adapter:
+    """What a table model asks of any classifier; the two subclasses add what the report asks.
+
+    The classifier need not be fitted.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class ReportAdapter:
         return f"every score here is weighted: {' and '.join(parts)}" if parts else ""
 
 
-class PosteriorAdapter(ReportAdapter):
+class PosteriorAdapter(Adapter):
     """The paper's model: a posterior of beta and k."""
 
     def __init__(self, classifier: Any):
@@ -152,7 +154,7 @@ class PosteriorAdapter(ReportAdapter):
         }
 
 
-class PoolAdapter(ReportAdapter):
+class PoolAdapter(Adapter):
     """The pool: neighbours in several metrics, logistic regressions and boosted trees."""
 
     title = "the pool of nearest neighbours, logistic regressions and boosted trees"
@@ -195,4 +197,4 @@ def adapt(classifier: Any) -> Any:
         return PoolAdapter(classifier)
     if isinstance(classifier, BayesianKNeighborsClassifier):
         return PosteriorAdapter(classifier)
-    return ReportAdapter(classifier)
+    return Adapter(classifier)

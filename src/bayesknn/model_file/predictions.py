@@ -59,7 +59,8 @@ class Predictions:
     groups : ndarray of shape (m,) or None
         Numbers of the groups that the rows belong to.
     frame : pandas.DataFrame
-        The rows as they were read; its index counts those of their file from 1.
+        The rows as they were read. Its index counts the rows below the header from 1, blank lines
+        not counted.
     measured : pandas.DataFrame
         Their columns in use (:meth:`TablePreparer.measure`).
     basis : str

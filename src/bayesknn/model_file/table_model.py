@@ -47,7 +47,8 @@ class TableModel(DocumentedMixin, VersionMixin, ClassifierMixin, BaseEstimator):
         What is known of the columns; by default everything is learned.
     classifier : estimator, optional
         :class:`PooledNeighborsClassifier` by default. One that does not compare categories is given
-        indicators and standardised numbers.
+        indicators and standardised numbers. Any classifier can be fitted and predict;
+        :meth:`predict_table`, :func:`save_model` and the report need one of ours.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from typing import Any
 
 from bayesknn._utils.extras import require
 
-# In which module each public name is.
+# Modules of the names that users import from here; those of docs/api.rst are public.
 _HOMES = {
     "Analysis": "report.analysis",
     "Remark": "tables.remarks",

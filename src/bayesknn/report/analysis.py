@@ -81,7 +81,7 @@ class Analysis:
         return tell(self.remarks, SKIPPED)
 
     @property
-    def plan(self) -> TablePreparer:
+    def preparer(self) -> TablePreparer:
         """What was learned of the columns."""
         return self.model.preparer_
 
@@ -295,7 +295,7 @@ def conclude(
     caught : sequence of warnings.WarningMessage
         What the fit warned of.
     """
-    model, level, plan = analysis.model, analysis.level, analysis.plan
+    model, level, preparer = analysis.model, analysis.level, analysis.preparer
     remarks = analysis.remarks
     remarks += _doubt_error(analysis)
     if test is not None:
@@ -310,7 +310,7 @@ def conclude(
     remarks += _collect_warnings(analysis.classifier, caught)
     _compare(analysis, folds, compared)
     remarks += _doubt_order(analysis)
-    analysis.remarks = leave_out(remarks, plan.ignore)
+    analysis.remarks = leave_out(remarks, preparer.ignore)
     return analysis
 
 
@@ -427,7 +427,7 @@ def _collect_warnings(classifier: Any, caught: Sequence[Any]) -> list[Remark]:
 
 def summarise(analysis: Analysis) -> dict[str, Any]:
     """Sum a fit up for a machine to read: numbers, text, lists and dictionaries, as JSON has."""
-    plan, training, adapter = analysis.plan, analysis.training, analysis.model.adapter
+    preparer, training, adapter = analysis.preparer, analysis.training, analysis.model.adapter
     results = analysis.comparison.results if analysis.comparison else {}
     prior = None if adapter.class_prior is None else adapter.class_prior.tolist()
     return {
@@ -436,10 +436,10 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
         "rows": len(training.rows),
         "predicts": analysis.newness or "new rows",
         "groups": None if training.groups is None else {training.group: training.n_groups},
-        "numeric": plan.numeric_,
-        "categorical": plan.categorical_,
-        "kinds": plan.kinds_,
-        "dropped": plan.dropped_,
+        "numeric": preparer.numeric_,
+        "categorical": preparer.categorical_,
+        "kinds": preparer.kinds_,
+        "dropped": preparer.dropped_,
         "classes": dict(zip(training.names, analysis.class_sizes.tolist(), strict=True)),
         "class_prior": None if prior is None else dict(zip(training.names, prior, strict=True)),
         "weights": training.weighting,
@@ -456,12 +456,12 @@ def summarise(analysis: Analysis) -> dict[str, Any]:
 
 def describe(analysis: Analysis) -> list[str]:
     """Sum a fit up in a few lines for a person to read."""
-    plan, training, sizes = analysis.plan, analysis.training, analysis.class_sizes
+    preparer, training, sizes = analysis.preparer, analysis.training, analysis.class_sizes
     by_kind = {
-        kind.plural: [name for name, each in plan.kinds_.items() if each == kind.name]
+        kind.plural: [name for name, each in preparer.kinds_.items() if each == kind.name]
         for kind in KINDS.values()
     }
-    by_kind["left out"] = list(plan.dropped_)
+    by_kind["left out"] = list(preparer.dropped_)
     used = [f"{word}: {join(names)}" for word, names in by_kind.items() if names]
     listed = [f"{training.names[g]} ({sizes[g]:,})" for g in np.argsort(-sizes, kind="stable")]
     majority = analysis.describe_majority(training).replace("\xa0", " ")

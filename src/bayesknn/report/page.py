@@ -167,7 +167,7 @@ def render_report(
         show=partial(_show_cells, analysis),
         exp=np.exp,
         analysis=analysis,
-        names=name_classes(analysis),
+        names=mark_classes(analysis),
         headline=make_headline(analysis),
         lead_classes=join([shorten(name) for name in training.names], 5),
         confusion=make_confusion(analysis),
@@ -189,7 +189,7 @@ def render_report(
     )
 
 
-def name_classes(analysis: Analysis) -> Classes:
+def mark_classes(analysis: Analysis) -> Classes:
     """Give each class a short name, a colour and a mark."""
     names = analysis.training.names
     # Colours, of which there are as many as classes, end it.
@@ -235,7 +235,7 @@ def make_confusion(analysis: Analysis) -> dict[str, Any]:
     matrices count rows: test rows if there are any, and training rows. The classes of lowest
     recall come first where there are many.
     """
-    training, classes = analysis.training, name_classes(analysis)
+    training, classes = analysis.training, mark_classes(analysis)
     rows, sizes = [], analysis.class_sizes
     scored = training.judged
     zones, weights = training.zones[scored], training.weights[scored]
@@ -298,7 +298,7 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
             }
         )
     return {
-        "name": name_classes(analysis)[positive]["name"],
+        "name": mark_classes(analysis)[positive]["name"],
         "is_rarer": np.ptp(analysis.class_sizes) > 0,
         "basis": f"the {len(truth):,} {judged.words}",
         "figures": figures.draw_curves(truth, probabilities, weights),
@@ -311,8 +311,8 @@ def make_thresholds(analysis: Analysis) -> dict[str, Any] | None:
 
 def make_map(analysis: Analysis) -> str | None:
     """Draw probabilities and zones over the columns if these are two numbers; else return None."""
-    model, training, names = analysis.model, analysis.training, list(analysis.plan.kinds_)
-    if [*analysis.plan.kinds_.values()] != ["number"] * 2 or len(training.classes) > 7:
+    model, training, names = analysis.model, analysis.training, list(analysis.preparer.kinds_)
+    if [*analysis.preparer.kinds_.values()] != ["number"] * 2 or len(training.classes) > 7:
         return None
     rows = training.draw(_MAX_POINTS)[0]
     points = training.measured.iloc[rows].to_numpy(dtype=np.float64)
@@ -346,7 +346,7 @@ def make_scores(analysis: Analysis) -> dict[str, Any]:
 
 def make_cases(analysis: Analysis) -> dict[str, Any]:
     """List misclassified and undecided rows, and the most influential training rows of each."""
-    predictions, classes = analysis.predictions, name_classes(analysis)
+    predictions, classes = analysis.predictions, mark_classes(analysis)
     by_reason = {
         "misclassified": predictions.find_misclassified(),
         "undecided": predictions.find_undecided(),
@@ -418,7 +418,7 @@ def list_contributions(analysis: Analysis, at: np.ndarray) -> list[list[tuple[st
     at : ndarray of shape (m,)
         Positions in ``analysis.predictions``.
     """
-    kinds = analysis.plan.kinds_
+    kinds = analysis.preparer.kinds_
     if len(kinds) > explanation.MAX_IMPORTANCE_COLUMNS or not len(at):
         return [[] for _ in at]
     n_background = min(max(_count_affordable(analysis, len(at) * len(kinds)), 5), 20)
@@ -443,7 +443,7 @@ def _count_affordable(analysis: Analysis, n_each: int) -> int:
 
 def make_importance(analysis: Analysis) -> dict[str, Any] | None:
     """Show how much the log-loss grows when a column is permuted, and effects of the first ones."""
-    names, classes = list(analysis.plan.kinds_), name_classes(analysis)
+    names, classes = list(analysis.preparer.kinds_), mark_classes(analysis)
     if len(names) > explanation.MAX_IMPORTANCE_COLUMNS:
         return None
     judged, affordable = analysis.judged, _count_affordable(analysis, 5 * len(names))
@@ -475,7 +475,7 @@ def make_importance(analysis: Analysis) -> dict[str, Any] | None:
 
 def _find_effects(analysis: Analysis, names: list[str]) -> list[explanation.Effect]:
     """Return the partial dependence on some columns, over some of the training rows."""
-    kinds = analysis.plan.kinds_
+    kinds = analysis.preparer.kinds_
     measured = analysis.training.measured
     affordable = _count_affordable(analysis, 15 * len(names))
     drawn, weights = analysis.training.draw(min(max(affordable, 50), 100))
@@ -510,7 +510,7 @@ def make_comparison(analysis: Analysis) -> dict[str, Any] | None:
 
 def describe_columns(analysis: Analysis) -> list[dict[str, Any]]:
     """Return what each column holds and what became of it."""
-    learned = analysis.plan.columns_
+    learned = analysis.preparer.columns_
     return [
         {
             "name": short,
@@ -529,7 +529,7 @@ def _show_cells(analysis: Analysis, predictions: Predictions, at: int) -> dict[s
     """Return the values of a row by column, as they stand in a table."""
     row, shown = predictions.measured.iloc[at], {}
     for name, value in row.items():
-        kind = analysis.plan.columns_[name].kind
+        kind = analysis.preparer.columns_[name].kind
         if value != value or value is None:
             shown[name] = "–"
         elif kind.is_measured:

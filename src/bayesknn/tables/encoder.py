@@ -4,7 +4,8 @@ For classifiers that compare numbers and categories as they are, columns pass. F
 number is standardised and every category becomes indicators of 0 and 1. The two scales agree: two
 independent rows differ by 2 on average in the square of a standardised column, and two different
 categories differ by 2 in the square of their indicators. Above ``MAX_CATEGORIES`` the rarer
-categories share one indicator, as do categories that training did not see.
+categories share one indicator, also with categories that training did not see; without such an
+indicator these have 0 in all.
 
 A time stamp also becomes its hour and its weekday, and a number that is often missing also becomes
 an indicator of that. Which columns do is decided without labels.

@@ -12,10 +12,12 @@ error that names the row:
   it is clear which part is the day. The kind remembers the order;
 - time of day: ``12:30``, ``9:05:10`` or ``9:05 pm``, in hours;
 - truth: ``TRUE``, ``true`` or ``True`` and their opposites;
-- text: anything else, as categories. The kind remembers the categories.
+- text: anything else, as categories. The kind remembers the categories of training, which
+  ``Text.learn`` gets once it is known which columns are used.
 
-Numbers are read as float64, dates as days since the beginning of 1970, and categories as pandas'
-Categorical with the categories of training and one for all others.
+Numbers are read as float64 (columns of whole numbers stay integers), dates as days since the
+beginning of 1970, and categories as pandas' Categorical with the categories of training and one
+for all others.
 """
 
 from __future__ import annotations
@@ -98,7 +100,10 @@ class Number:
     is_measured: ClassVar[bool] = True
 
     def read(self, column: pandas.Series) -> pandas.Series:
-        """Return float64 numbers, NaN where one is missing; raise ValueError for other cells."""
+        """Return numbers, NaN where one is missing; raise ValueError for other cells.
+
+        Columns of whole numbers stay integers.
+        """
         import pandas
 
         if column.notna().sum() == 0:

@@ -120,7 +120,8 @@ class TablePreparer(DocumentedMixin, TransformerMixin, BaseEstimator):
     keeps_missing : bool, default=False
         Whether missing values are handed on.
     indicators, scale : bool
-        See :class:`ColumnEncoder`.
+        See :class:`ColumnEncoder`. A :class:`TableModel` sets ``indicators`` and ``keeps_missing``
+        by its classifier, whatever is given here.
     ignore : sequence of str
         Codes of remarks that are not made.
 

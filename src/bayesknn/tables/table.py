@@ -32,7 +32,8 @@ class Table:
     Attributes
     ----------
     frame : pandas.DataFrame
-        Its index counts the rows of the file from 1; the names of columns are distinct strings.
+        Its index counts the rows below the header from 1, blank lines not counted. The names of
+        columns are distinct strings.
         Cells are text, NaN where they are empty, or of the types that the file or frame has.
     file : str
         Name of the file, empty if there is none.

@@ -181,6 +181,7 @@ def fit_link(phi, y):
     step = np.zeros((n, G + 2))
     step[:, free] = -np.linalg.solve(H[np.ix_(free, free)], score[:, free].T).T
     moved = best + step
+    moved[:, G:] = np.maximum(moved[:, G:], 0)
     logits = np.einsum("igc,ic->ig", J, moved)
     return best, log_softmax(logits, axis=1)
 

@@ -169,6 +169,17 @@ def test_of_noise_left_out_scores_say_what_new_rows_show(members, share):
     assert decided < 0.05 and wrong <= decided, found
 
 
+def test_no_table_of_noise_looks_wrong_throughout():
+    """No row's own label makes a power negative; when it did, one table in six had an error above .7."""
+    errors = []
+    for seed in range(15):
+        rng = np.random.default_rng([seed, 60])
+        X, y = rng.normal(size=(60, 5)), rng.permutation(np.arange(60) % 2)
+        loo = make(("discriminant",)).fit(X, y).loo_proba_
+        errors.append(np.mean(loo.argmax(axis=1) != y))
+    assert max(errors) < 0.73 and 0.4 < np.mean(errors) < 0.56
+
+
 @pytest.mark.filterwarnings("ignore:class .* one row")
 def test_tables_of_which_a_fold_leaves_next_to_nothing():
     """One row outside the largest group is an error; equal rows outside a fold are none."""

@@ -92,6 +92,9 @@ def fit_link(
     lost = _leave_each_out(scores[:, free], labels, weights, groups)
     steps[:, free] = np.linalg.solve(hessian[np.ix_(free, free)], lost.T).T
     moved = theta - steps
+    # A refit stops at b = 0 as the fit does. A negative b, which any row that supports a b near 0
+    # would leave behind, predicts another class for most rows where columns say nothing.
+    moved[:, n_classes:] = np.maximum(moved[:, n_classes:], 0.0)
     logits = moved[:, :n_classes] + np.einsum("igc,ic->ig", features, moved[:, n_classes:])
     return alpha, b, log_softmax(logits, axis=1)
 

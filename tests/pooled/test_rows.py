@@ -170,7 +170,7 @@ def test_of_noise_left_out_scores_say_what_new_rows_show(members, share):
 
 
 def test_no_table_of_noise_looks_wrong_throughout():
-    """No row's own label makes a power negative; when it did, one table in six had an error above .7."""
+    """Powers stay at 0 or above without a row; else one table in ten has an error above .7."""
     errors = []
     for seed in range(15):
         rng = np.random.default_rng([seed, 60])

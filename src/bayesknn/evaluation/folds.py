@@ -60,7 +60,7 @@ class Folds(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the rows are, if the last ones are judged."""
+        """Description of the rows, if the last ones are evaluated."""
         return "" if self.order is None else f"last rows{self.by}"
 
     def cut(

@@ -14,7 +14,7 @@ from bayesknn.sureness.groups import find_scored
 
 
 class Adapter:
-    """What a table model asks of any classifier; the two subclasses add what the report asks.
+    """Interface of a classifier to a table model; the two subclasses add what the report asks.
 
     The classifier need not be fitted.
 

@@ -208,7 +208,7 @@ class Predictions:
 
     @property
     def n_groups(self) -> int:
-        """How many groups the rows belong to."""
+        """Number of groups that the rows belong to."""
         return len(np.unique(self.groups))
 
     @property
